@@ -1,0 +1,72 @@
+#include "esscher/base/linalg.h"
+
+#include <cmath>
+#include <string>
+
+#include "esscher/base/error.h"
+
+namespace esscher {
+namespace {
+
+using Eigensystem = Eigen::SelfAdjointEigenSolver<Matrix>;
+
+Eigensystem checked_psd(std::string_view where, std::string_view argument, const MatrixView& G) {
+  check_dimension(where, std::string(argument) + " (columns)", G.cols(), G.rows());
+  check_finite(where, argument, G);
+  const double largest = G.size() == 0 ? 0.0 : G.cwiseAbs().maxCoeff();
+  const double asymmetry = G.size() == 0 ? 0.0 : (G - G.transpose()).cwiseAbs().maxCoeff();
+  if (asymmetry > 1e-10 * largest) {
+    throw_argument(where, argument, "asymmetric by " + to_text(asymmetry), "a symmetric matrix");
+  }
+  Eigensystem system(0.5 * (G + G.transpose()));
+  if (G.size() > 0) {
+    const double low = system.eigenvalues()(0);
+    const double high = system.eigenvalues()(G.rows() - 1);
+    if (low < -1e-10 * std::max(high, 0.0) || high < 0) {
+      throw_argument(where, argument, "a matrix with eigenvalue " + to_text(low),
+                     "a positive semidefinite matrix");
+    }
+  }
+  return system;
+}
+
+// Eigenvalues below this share of the largest are rounding, not rank.
+constexpr double kRankTolerance = 1e-14;
+
+}  // namespace
+
+void check_finite(std::string_view where, std::string_view argument, const MatrixView& values) {
+  for (Index i = 0; i < values.rows(); ++i) {
+    for (Index j = 0; j < values.cols(); ++j) {
+      if (std::isfinite(values(i, j))) continue;
+      const std::string place =
+          std::string(argument) + "[" + std::to_string(i) + "," + std::to_string(j) + "]";
+      throw_argument(where, place, to_text(values(i, j)), "a finite number");
+    }
+  }
+}
+
+Matrix psd_factor(std::string_view where, std::string_view argument, const MatrixView& G) {
+  const Eigensystem system = checked_psd(where, argument, G);
+  const Index d = G.rows();
+  if (d == 0) return Matrix(0, 0);
+  const Vector& eigenvalues = system.eigenvalues();
+  const double floor = kRankTolerance * static_cast<double>(d) * eigenvalues(d - 1);
+  const Index rank = (eigenvalues.array() > floor).count();
+  const Vector scale = eigenvalues.tail(rank).cwiseSqrt();
+  return system.eigenvectors().rightCols(rank) * scale.asDiagonal();
+}
+
+Matrix psd_sqrt(std::string_view where, std::string_view argument, const MatrixView& G) {
+  const Eigensystem system = checked_psd(where, argument, G);
+  const Vector scale = system.eigenvalues().cwiseMax(0.0).cwiseSqrt();
+  return system.eigenvectors() * scale.asDiagonal() * system.eigenvectors().transpose();
+}
+
+double max_eigenvalue(const MatrixView& symmetric) {
+  if (symmetric.size() == 0) return 0.0;
+  const Eigensystem system(symmetric, Eigen::EigenvaluesOnly);
+  return system.eigenvalues()(symmetric.rows() - 1);
+}
+
+}  // namespace esscher

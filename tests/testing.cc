@@ -1,0 +1,51 @@
+#include "tests/testing.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace esscher::testing {
+
+using ::testing::AssertionFailure;
+using ::testing::AssertionResult;
+using ::testing::AssertionSuccess;
+
+AssertionResult close(double got, double want, double relative, double floor) {
+  const double allowed = relative * std::max(std::abs(want), floor);
+  const double error = std::abs(got - want);
+  if (got == want || error <= allowed) return AssertionSuccess();
+  return AssertionFailure() << "got " << got << ", want " << want << ", error " << error << " is " << error / allowed
+         << " times the allowed " << allowed;
+}
+
+AssertionResult close(const MatrixView& got, const MatrixView& want, double relative,
+                      double floor) {
+  if (got.rows() != want.rows() || got.cols() != want.cols()) {
+    return AssertionFailure() << "shape [" << got.rows() << "," << got.cols() << "], want ["
+                              << want.rows() << "," << want.cols() << "]";
+  }
+  if (want.size() == 0) return AssertionSuccess();
+  const double scale = std::max(want.cwiseAbs().maxCoeff(), floor);
+  const double error = (got - want).cwiseAbs().maxCoeff();
+  if (error <= relative * scale) return AssertionSuccess();
+  return AssertionFailure() << "largest error " << error << " is " << error / (relative * scale)
+                            << " times the allowed " << relative * scale << "\ngot\n"
+                            << got << "\nwant\n"
+                            << want;
+}
+
+AssertionResult agrees(const Estimate& estimate, double truth) {
+  const double error = estimate.value - truth;
+  if (std::abs(error) <= kSigmas * estimate.std_error) {
+    return AssertionSuccess() << "z = " << error / estimate.std_error;
+  }
+  return AssertionFailure() << "estimate " << estimate.value << " +- " << estimate.std_error
+                            << ", truth " << truth << ", z = " << error / estimate.std_error;
+}
+
+AssertionResult agree(const Estimate& a, const Estimate& b) {
+  const Estimate difference{a.value - b.value, std::hypot(a.std_error, b.std_error),
+                            std::min(a.n, b.n), a.engine};
+  return agrees(difference, 0.0);
+}
+
+}  // namespace esscher::testing

@@ -1,0 +1,29 @@
+// Helpers shared by all tests: closeness with a named tolerance, and the one statistical test.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "esscher/base/estimate.h"
+#include "esscher/base/linalg.h"
+
+namespace esscher::testing {
+
+// |got - want| <= relative * max(|want|, floor). Prints both numbers and the ratio to the allowance.
+::testing::AssertionResult close(double got, double want, double relative, double floor = 0.0);
+
+// The same entry by entry, relative to the largest entry of want.
+::testing::AssertionResult close(const MatrixView& got, const MatrixView& want, double relative,
+                                 double floor = 0.0);
+
+// The suite's false-alarm budget: the whole suite makes at most kMaxComparisons random comparisons,
+// so that each at two-sided z = kSigmas keeps the chance of any false alarm below 1e-4.
+inline constexpr double kMaxComparisons = 2e4;
+inline constexpr double kSigmas = 6.0;  // P(|N(0,1)| > 6) = 2.0e-9, times 2e4 = 4e-5
+
+// |estimate - truth| <= kSigmas * std_error; prints z. Seeds are fixed, so a failure is repeatable.
+::testing::AssertionResult agrees(const Estimate& estimate, double truth);
+
+// Two independent estimates of the same number.
+::testing::AssertionResult agree(const Estimate& a, const Estimate& b);
+
+}  // namespace esscher::testing
