@@ -13,8 +13,8 @@ AssertionResult close(double got, double want, double relative, double floor) {
   const double allowed = relative * std::max(std::abs(want), floor);
   const double error = std::abs(got - want);
   if (got == want || error <= allowed) return AssertionSuccess();
-  return AssertionFailure() << "got " << got << ", want " << want << ", error " << error << " is " << error / allowed
-         << " times the allowed " << allowed;
+  return AssertionFailure() << "got " << got << ", want " << want << ", error " << error << " is "
+                            << error / allowed << " times the allowed " << allowed;
 }
 
 AssertionResult close(const MatrixView& got, const MatrixView& want, double relative,

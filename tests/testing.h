@@ -8,7 +8,8 @@
 
 namespace esscher::testing {
 
-// |got - want| <= relative * max(|want|, floor). Prints both numbers and the ratio to the allowance.
+// |got - want| <= relative * max(|want|, floor). Prints both numbers and the ratio to the
+// allowance.
 ::testing::AssertionResult close(double got, double want, double relative, double floor = 0.0);
 
 // The same entry by entry, relative to the largest entry of want.

@@ -37,9 +37,7 @@ Json parse_json(std::string_view where, std::string_view text) {
 
 Json number(double x) { return std::isfinite(x) ? Json(x) : Json(nullptr); }
 
-Json number(Length length) {
-  return length.is_infinite() ? Json("inf") : Json(length.count());
-}
+Json number(Length length) { return length.is_infinite() ? Json("inf") : Json(length.count()); }
 
 Json json_vector(const VectorView& v) {
   Json out = Json::array();

@@ -18,7 +18,7 @@ Json parse_json(std::string_view where, std::string_view text);
 
 // x, or null if x is NaN or infinite.
 Json number(double x);
-Json number(Length length);                // integer, or "inf"
+Json number(Length length);             // integer, or "inf"
 Json json_vector(const VectorView& v);  // [x, ..]
 Json json_matrix(const MatrixView& m);  // [[..], ..]
 

@@ -30,9 +30,7 @@ Stream::Block philox(Stream::Block x, std::uint32_t key0, std::uint32_t key1) {
   return x;
 }
 
-double to_uniform(std::uint64_t bits) {
-  return (static_cast<double>(bits >> 11) + 0.5) * 0x1p-53;
-}
+double to_uniform(std::uint64_t bits) { return (static_cast<double>(bits >> 11) + 0.5) * 0x1p-53; }
 
 std::pair<double, double> box_muller(const Stream::Block& block) {
   const double radius = std::sqrt(-2.0 * std::log(to_uniform(join(block[0], block[1]))));
@@ -48,8 +46,8 @@ Stream::Block Stream::block(std::uint64_t index) const {
 
 // Children are numbered by a Philox block under a key no draw uses (the complement of the seed).
 Stream Stream::split(std::uint64_t child) const {
-  const Block block = philox({low(child), high(child), low(stream_), high(stream_)}, ~low(seed_),
-                             ~high(seed_));
+  const Block block =
+      philox({low(child), high(child), low(stream_), high(stream_)}, ~low(seed_), ~high(seed_));
   return Stream(seed_, join(block[0], block[1]));
 }
 

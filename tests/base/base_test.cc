@@ -54,9 +54,10 @@ TEST(Parallel, CallsEveryIndexOnceAndRethrows) {
   std::vector<int> calls(1000, 0);
   parallel_for(1000, [&](std::int64_t i) { ++calls[i]; });
   EXPECT_EQ(calls, std::vector<int>(1000, 1));
-  EXPECT_THROW(parallel_for(10, [](std::int64_t i) {
-                 if (i == 7) throw ArgumentError("seven");
-               }),
+  EXPECT_THROW(parallel_for(10,
+                            [](std::int64_t i) {
+                              if (i == 7) throw ArgumentError("seven");
+                            }),
                ArgumentError);
 }
 

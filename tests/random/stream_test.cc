@@ -1,8 +1,7 @@
 #include "esscher/random/stream.h"
 
-#include <gtest/gtest.h>
-
 #include <Random123/philox.h>
+#include <gtest/gtest.h>
 
 namespace esscher {
 namespace {
