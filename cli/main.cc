@@ -1,10 +1,62 @@
-#include <CLI/CLI.hpp>
+// esscher VERB [options]. Exit 0 ok, 2 bad usage or bad input, 1 anything else.
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <new>
 
+#include "cli/verbs.h"
+#include "esscher/base/error.h"
 #include "esscher/base/version.h"
+#include "esscher/simd/targets.h"
+
+namespace esscher::cli {
+namespace {
+
+constexpr int kBadInput = 2;
+constexpr int kFailure = 1;
+
+int report(const char* message, int code) {
+  std::fprintf(stderr, "esscher: %s\n", message);
+  return code;
+}
+
+int run(int argc, char** argv) {
+  CLI::App app{
+      "Softmax attention as an operator on measures: what an infinite prompt does, and how far a\n"
+      "finite one is from it.",
+      "esscher"};
+  app.set_version_flag("--version", std::string("esscher ") + kVersion);
+  app.footer("'esscher VERB --help' explains a verb and shows examples.");
+  app.require_subcommand(1);
+  Globals globals;
+  add_targets(app, globals);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kBadInput;
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace esscher::cli
 
 int main(int argc, char** argv) {
-  CLI::App app{"Softmax attention as an operator on measures", "esscher"};
-  app.set_version_flag("--version", std::string("esscher ") + esscher::kVersion);
-  CLI11_PARSE(app, argc, argv);
-  return 0;
+  using namespace esscher;
+  // A closed pipe is an error of write(), not the end of the process.
+  std::signal(SIGPIPE, SIG_IGN);
+  try {
+    const char* target = std::getenv("ESSCHER_TARGET");
+    if (target != nullptr) force_simd_target(target);
+    return cli::run(argc, argv);
+  } catch (const RuntimeFailure& error) {
+    return cli::report(error.what(), cli::kFailure);
+  } catch (const Error& error) {
+    return cli::report(error.what(), cli::kBadInput);
+  } catch (const std::bad_alloc&) {
+    return cli::report("out of memory", cli::kFailure);
+  } catch (const std::exception& error) {
+    return cli::report(error.what(), cli::kFailure);
+  }
 }

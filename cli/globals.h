@@ -1,0 +1,50 @@
+// What every verb shares: the common options, the configuration, and how results leave the program.
+//
+// A verb is one file cli/VERB.cc with
+//
+//   void add_VERB(CLI::App& app, Globals& globals) {
+//     CLI::App* verb = add_verb(app, globals, "VERB", "one line", "Examples:\n  esscher VERB ...");
+//     verb->callback([&globals] { ... compute everything, then print_result(...) last ... });
+//   }
+//
+// listed in cli/verbs.h. It throws typed errors; main.cc turns them into messages and exit codes.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "esscher/base/json.h"
+#include "esscher/config/table.h"
+
+namespace esscher::cli {
+
+struct Globals {
+  std::string config;            // --config FILE.toml
+  std::vector<std::string> set;  // --set key.path=value, any number
+  bool json = false;             // --json: one document on stdout and nothing else there
+  std::string out;               // --out DIR
+  int threads = 0;               // --threads N, 0 = one per core
+  std::uint64_t seed = 0;        // --seed S
+  bool has_seed = false;         // the user gave --seed
+  bool quiet = false;            // --quiet: no progress, no text beside --json
+
+  // The file of --config (or nothing) with every --set applied.
+  [[nodiscard]] Config load_config() const;
+};
+
+// A subcommand with the common options; `examples` is the footer of its --help.
+CLI::App* add_verb(CLI::App& app, Globals& globals, const std::string& name,
+                   const std::string& description, const std::string& examples);
+
+// Writes the result: with --json the document on stdout and `text` on stderr (unless --quiet),
+// without it `text` on stdout. With --out DIR also the document as DIR/NAME.json. Call it last.
+void print_result(const Globals& globals, const std::string& name, const Json& document,
+                  const std::string& text);
+
+// A message for people on stderr, unless --quiet.
+void print_note(const Globals& globals, const std::string& text);
+
+}  // namespace esscher::cli

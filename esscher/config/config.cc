@@ -1,0 +1,120 @@
+#include <algorithm>
+#include <charconv>
+
+#include "esscher/base/error.h"
+#include "esscher/config/table.h"
+#include "esscher/io/file.h"
+
+namespace esscher {
+namespace {
+
+constexpr std::string_view kShared[] = {"measure", "attention", "query", "reference", "sweep",
+                                        "task",    "model",     "train", "flow"};
+
+bool is_shared(std::string_view key) {
+  return std::find(std::begin(kShared), std::end(kShared), key) != std::end(kShared);
+}
+
+[[noreturn]] void fail_set(std::string_view assignment, std::string_view problem) {
+  throw ConfigError("--set " + std::string(assignment) + ": " + std::string(problem));
+}
+
+std::vector<std::string> split_path(std::string_view assignment, std::string_view path) {
+  constexpr std::size_t kDeepest = 32;
+  std::vector<std::string> out;
+  while (true) {
+    const std::size_t dot = path.find('.');
+    const std::string_view key = path.substr(0, dot);
+    if (key.empty() || key.find_first_of(" \t\"'") != std::string_view::npos ||
+        out.size() == kDeepest) {
+      fail_set(assignment, "expected key.path=value");
+    }
+    out.emplace_back(key);
+    if (dot == std::string_view::npos) return out;
+    path.remove_prefix(dot + 1);
+  }
+}
+
+Value& array_item(std::string_view assignment, Value::Array& array, const std::string& key) {
+  std::size_t i = 0;
+  const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), i);
+  if (error != std::errc{} || end != key.data() + key.size() || i >= array.size()) {
+    fail_set(assignment, "\"" + key + "\" is not an index into an array of " +
+                             std::to_string(array.size()) + " values");
+  }
+  return array[i];
+}
+
+// The place of the last key, with tables created on the way.
+Value& place_of(std::string_view assignment, Value& root, const std::vector<std::string>& keys,
+                const std::shared_ptr<const std::string>& source) {
+  Value* node = &root;
+  for (const std::string& key : keys) {
+    if (Value::Array* array = node->array()) {
+      node = &array_item(assignment, *array, key);
+      continue;
+    }
+    Value::Map* map = node->map();
+    if (map == nullptr) {
+      fail_set(assignment, "\"" + key + "\" would be a key of " + node->text() + ", " +
+                               std::string(node->type()));
+    }
+    const auto [entry, is_new] = map->try_emplace(key);
+    node = &entry->second;
+    if (is_new) node->source = source;
+  }
+  return *node;
+}
+
+void check_used(const Value& value, const std::string& path) {
+  if (!value.used) throw ConfigError(value.where() + ": unknown key " + path);
+  const Value::Map* map = value.map();
+  if (map != nullptr) {
+    for (const auto& [key, item] : *map) check_used(item, path + "." + key);
+  }
+  const Value::Array* array = value.array();
+  if (array == nullptr) return;
+  for (std::size_t i = 0; i < array->size(); ++i) {
+    const Value& item = (*array)[i];
+    if (item.map()) check_used(item, path + "[" + std::to_string(i) + "]");
+  }
+}
+
+}  // namespace
+
+Config::Config() : tree_(std::make_shared<ConfigTree>()) {}
+
+Config Config::load(const std::filesystem::path& file) {
+  return parse(read_text(file), file.string(), file.parent_path());
+}
+
+Config Config::parse(std::string_view text, const std::string& name,
+                     const std::filesystem::path& folder) {
+  Config config;
+  config.tree_->root = parse_toml(text, name);
+  config.tree_->file_source = config.tree_->root.source;
+  config.tree_->folder = folder;
+  return config;
+}
+
+void Config::set(std::string_view assignment) {
+  const std::size_t equals = assignment.find('=');
+  if (equals == std::string_view::npos) fail_set(assignment, "expected key.path=value");
+  const std::vector<std::string> keys = split_path(assignment, assignment.substr(0, equals));
+  Value value = parse_toml_value(assignment.substr(equals + 1), "--set " + std::string(assignment));
+  Value& place = place_of(assignment, tree_->root, keys, value.source);
+  place = std::move(value);
+}
+
+Table Config::root() const { return {tree_, &tree_->root, ""}; }
+
+void Config::check_all_used() const {
+  for (const auto& [key, value] : *tree_->root.map()) {
+    if (!value.used && is_shared(key)) continue;
+    check_used(value, key);
+  }
+}
+
+std::string Config::resolved_toml() const { return write_toml(tree_->root); }
+
+}  // namespace esscher

@@ -1,0 +1,331 @@
+#include "esscher/config/table.h"
+
+#include <cmath>
+
+#include "esscher/base/error.h"
+
+namespace esscher {
+
+namespace {
+
+std::string quote_list(std::initializer_list<std::string_view> words) {
+  std::string out = "one of";
+  for (const std::string_view word : words) {
+    out.append(out.size() > 6 ? ", \"" : " \"").append(word).append("\"");
+  }
+  return out;
+}
+
+std::optional<double> to_number(const Value& value) {
+  if (const auto* x = std::get_if<double>(&value.data)) return *x;
+  if (const auto* i = std::get_if<std::int64_t>(&value.data)) return static_cast<double>(*i);
+  return std::nullopt;
+}
+
+std::optional<std::int64_t> to_integer(const Value& value) {
+  if (const auto* i = std::get_if<std::int64_t>(&value.data)) return *i;
+  if (const auto* x = std::get_if<double>(&value.data)) {
+    if (std::abs(*x) <= 9007199254740992.0 && std::trunc(*x) == *x) {
+      return static_cast<std::int64_t>(*x);
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Length> to_length(const Value& value) {
+  if (const auto* text = std::get_if<std::string>(&value.data)) {
+    if (*text == "inf") return Length::infinity();
+    return std::nullopt;
+  }
+  if (const auto* x = std::get_if<double>(&value.data); x && std::isinf(*x) && *x > 0) {
+    return Length::infinity();
+  }
+  const auto n = to_integer(value);
+  if (n && *n > 0) return Length(*n);
+  return std::nullopt;
+}
+
+[[noreturn]] void fail_value(const std::string& path, const Value& value,
+                             std::string_view expected) {
+  throw ConfigError(value.where() + ": " + path + " is " + value.text() + ", expected " +
+                    std::string(expected));
+}
+
+double checked_number(const std::string& path, const Value& value, Range range) {
+  const auto x = to_number(value);
+  if (!x || !std::isfinite(*x) || !range.contains(*x)) {
+    fail_value(path, value, "a number" + range.text());
+  }
+  return *x;
+}
+
+std::int64_t checked_integer(const std::string& path, const Value& value, Range range) {
+  const auto n = to_integer(value);
+  if (!n || !range.contains(static_cast<double>(*n))) {
+    fail_value(path, value, "an integer" + range.text());
+  }
+  return *n;
+}
+
+std::string item_path(const std::string& path, std::size_t i) {
+  return path + "[" + std::to_string(i) + "]";
+}
+
+// Applies read(path of item, item) to every item of an array.
+template <class Read>
+auto read_array(const std::string& path, const Value& value, std::string_view expected, Read read) {
+  const Value::Array* array = value.array();
+  if (array == nullptr) fail_value(path, value, expected);
+  std::vector<decltype(read(path, value))> out;
+  for (std::size_t i = 0; i < array->size(); ++i) {
+    out.push_back(read(item_path(path, i), (*array)[i]));
+  }
+  return out;
+}
+
+}  // namespace
+
+bool Range::contains(double x) const {
+  return (low_open ? x > low : x >= low) && (high_open ? x < high : x <= high);
+}
+
+std::string Range::text() const {
+  const bool below = std::isfinite(low);
+  const bool above = std::isfinite(high);
+  if (below && above) {
+    return std::string(" in ") + (low_open ? "(" : "[") + to_text(low) + ", " + to_text(high) +
+           (high_open ? ")" : "]");
+  }
+  if (below) return (low_open ? " > " : " >= ") + to_text(low);
+  if (above) return (high_open ? " < " : " <= ") + to_text(high);
+  return "";
+}
+
+Table::Table(std::shared_ptr<ConfigTree> tree, Value* node, std::string path)
+    : tree_(std::move(tree)), node_(node), path_(std::move(path)) {}
+
+std::string Table::path(std::string_view key) const {
+  return path_.empty() ? std::string(key) : path_ + "." + std::string(key);
+}
+
+Value* Table::find(std::string_view key) const {
+  Value::Map& map = *node_->map();
+  const auto found = map.find(std::string(key));
+  if (found == map.end() || found->second.is_default) return nullptr;
+  return &found->second;
+}
+
+bool Table::has(std::string_view key) const { return find(key) != nullptr; }
+
+std::vector<std::string> Table::keys() const {
+  std::vector<std::string> out;
+  for (const auto& [key, value] : *node_->map()) {
+    if (!value.is_default) out.push_back(key);
+  }
+  return out;
+}
+
+Value& Table::get(std::string_view key) const {
+  Value* value = find(key);
+  if (value == nullptr) {
+    const std::string where = node_->source ? node_->where() + ": " : "configuration: ";
+    throw ConfigError(where + path(key) + " is missing");
+  }
+  value->used = true;
+  return *value;
+}
+
+void Table::keep_default(std::string_view key, decltype(Value::data) data) const {
+  Value value;
+  value.data = std::move(data);
+  value.used = value.is_default = true;
+  node_->map()->insert_or_assign(std::string(key), std::move(value));
+}
+
+double Table::number(std::string_view key, Range range) const {
+  return checked_number(path(key), get(key), range);
+}
+
+double Table::number_or(std::string_view key, double fallback, Range range) const {
+  if (has(key)) return number(key, range);
+  keep_default(key, fallback);
+  return fallback;
+}
+
+std::int64_t Table::integer(std::string_view key, Range range) const {
+  return checked_integer(path(key), get(key), range);
+}
+
+std::int64_t Table::integer_or(std::string_view key, std::int64_t fallback, Range range) const {
+  if (has(key)) return integer(key, range);
+  keep_default(key, fallback);
+  return fallback;
+}
+
+bool Table::boolean_or(std::string_view key, bool fallback) const {
+  if (!has(key)) {
+    keep_default(key, fallback);
+    return fallback;
+  }
+  const Value& value = get(key);
+  if (const bool* x = std::get_if<bool>(&value.data)) return *x;
+  fail_value(path(key), value, "true or false");
+}
+
+std::string Table::text(std::string_view key) const {
+  const Value& value = get(key);
+  if (const auto* x = std::get_if<std::string>(&value.data)) return *x;
+  fail_value(path(key), value, "a string");
+}
+
+std::string Table::text_or(std::string_view key, std::string_view fallback) const {
+  if (has(key)) return text(key);
+  keep_default(key, std::string(fallback));
+  return std::string(fallback);
+}
+
+std::string Table::choice(std::string_view key,
+                          std::initializer_list<std::string_view> allowed) const {
+  const Value& value = get(key);
+  if (const auto* x = std::get_if<std::string>(&value.data)) {
+    for (const std::string_view word : allowed) {
+      if (word == *x) return *x;
+    }
+  }
+  fail_value(path(key), value, quote_list(allowed));
+}
+
+std::string Table::choice_or(std::string_view key, std::initializer_list<std::string_view> allowed,
+                             std::string_view fallback) const {
+  if (has(key)) return choice(key, allowed);
+  keep_default(key, std::string(fallback));
+  return std::string(fallback);
+}
+
+Length Table::length(std::string_view key) const {
+  const Value& value = get(key);
+  const auto length = to_length(value);
+  if (!length) fail_value(path(key), value, "a positive integer or \"inf\"");
+  return *length;
+}
+
+Length Table::length_or(std::string_view key, Length fallback) const {
+  if (has(key)) return length(key);
+  if (fallback.is_infinite()) {
+    keep_default(key, std::string("inf"));
+  } else {
+    keep_default(key, fallback.count());
+  }
+  return fallback;
+}
+
+std::vector<Length> Table::lengths(std::string_view key) const {
+  return read_array(path(key), get(key), "an array of positive integers or \"inf\"",
+                    [](const std::string& at, const Value& item) {
+                      const auto length = to_length(item);
+                      if (!length) fail_value(at, item, "a positive integer or \"inf\"");
+                      return *length;
+                    });
+}
+
+std::vector<double> Table::numbers(std::string_view key, Range range) const {
+  return read_array(
+      path(key), get(key), "an array of numbers",
+      [&](const std::string& at, const Value& item) { return checked_number(at, item, range); });
+}
+
+std::vector<std::int64_t> Table::integers(std::string_view key, Range range) const {
+  return read_array(
+      path(key), get(key), "an array of integers",
+      [&](const std::string& at, const Value& item) { return checked_integer(at, item, range); });
+}
+
+std::vector<std::string> Table::texts(std::string_view key) const {
+  return read_array(path(key), get(key), "an array of strings",
+                    [](const std::string& at, const Value& item) {
+                      const auto* x = std::get_if<std::string>(&item.data);
+                      if (x == nullptr) fail_value(at, item, "a string");
+                      return *x;
+                    });
+}
+
+Vector Table::vector(std::string_view key) const {
+  const std::vector<double> values = numbers(key);
+  return Eigen::Map<const Vector>(values.data(), static_cast<Index>(values.size()));
+}
+
+Matrix Table::matrix(std::string_view key) const {
+  const Value& value = get(key);
+  const auto rows =
+      read_array(path(key), value, "an array of rows", [](const std::string& at, const Value& row) {
+        return read_array(at, row, "a row of numbers",
+                          [](const std::string& place, const Value& item) {
+                            return checked_number(place, item, {});
+                          });
+      });
+  const std::size_t cols = rows.empty() ? 0 : rows.front().size();
+  Matrix out(static_cast<Index>(rows.size()), static_cast<Index>(cols));
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].size() != cols) {
+      fail_value(item_path(path(key), i), (*value.array())[i],
+                 std::to_string(cols) + " numbers as in the first row");
+    }
+    for (std::size_t j = 0; j < cols; ++j) {
+      out(static_cast<Index>(i), static_cast<Index>(j)) = rows[i][j];
+    }
+  }
+  return out;
+}
+
+std::filesystem::path Table::file(std::string_view key) const {
+  const std::filesystem::path name = text(key);
+  if (name.empty()) fail(key, "a file name");
+  // A name given by --set is relative to where the user stands.
+  return get(key).source == tree_->file_source ? tree_->folder / name : name;
+}
+
+Table Table::table(std::string_view key) const {
+  Value& value = get(key);
+  if (!value.map()) fail_value(path(key), value, "a table");
+  return {tree_, &value, path(key)};
+}
+
+std::optional<Table> Table::find_table(std::string_view key) const {
+  if (!has(key)) return std::nullopt;
+  return table(key);
+}
+
+Table Table::table_or_empty(std::string_view key) const {
+  if (has(key)) return table(key);
+  keep_default(key, Value::Map{});
+  return {tree_, &node_->map()->at(std::string(key)), path(key)};
+}
+
+std::vector<Table> Table::tables(std::string_view key) const {
+  Value& value = get(key);
+  Value::Array* array = value.array();
+  if (array == nullptr || array->empty()) fail_value(path(key), value, "an array of tables");
+  std::vector<Table> out;
+  for (std::size_t i = 0; i < array->size(); ++i) {
+    Value& item = (*array)[i];
+    if (!item.map()) fail_value(item_path(path(key), i), item, "a table");
+    item.used = true;
+    out.push_back({tree_, &item, item_path(path(key), i)});
+  }
+  return out;
+}
+
+const Value& Table::value(std::string_view key) const { return get(key); }
+
+void Table::fail(std::string_view key, std::string_view expected) const {
+  fail_value(path(key), get(key), expected);
+}
+
+void Table::fail_because(std::string_view key, std::string_view problem) const {
+  const Value* value = find(key);
+  const Value& place = value != nullptr ? *value : *node_;
+  const std::string where = place.source ? place.where() + ": " : "";
+  throw ConfigError(where + path(key) + ": " + std::string(problem));
+}
+
+}  // namespace esscher
