@@ -1,0 +1,32 @@
+// Running mean and variance of a stream of numbers, as a monoid: empty is neutral, merge is
+// associative up to rounding, so blocks, threads and machines combine.
+//
+//   (n, mean, M2),  M2 = sum (x - mean)^2                  Welford / Chan et al. updates
+#pragma once
+
+#include <cstdint>
+
+#include "esscher/base/estimate.h"
+
+namespace esscher {
+
+class Moments {
+ public:
+  void add(double x);
+  void merge(const Moments& other);
+
+  [[nodiscard]] std::int64_t count() const { return n_; }
+  [[nodiscard]] double mean() const { return mean_; }
+  // Unbiased variance of one observation; 0 for fewer than two.
+  [[nodiscard]] double variance() const;
+  // sqrt(variance / n); infinity for fewer than two observations: one number shows no spread.
+  [[nodiscard]] double std_error() const;
+  [[nodiscard]] Estimate estimate(Engine engine) const;
+
+ private:
+  std::int64_t n_ = 0;
+  double mean_ = 0;
+  double m2_ = 0;
+};
+
+}  // namespace esscher

@@ -1,0 +1,178 @@
+#include "esscher/estimate/rate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "esscher/base/error.h"
+
+namespace esscher {
+namespace {
+
+void check_curve(std::string_view where, const std::vector<std::int64_t>& lengths,
+                 const VectorView& values, const MatrixView& cov, Index at_least) {
+  const Index k = static_cast<Index>(lengths.size());
+  check_dimension(where, "values", values.size(), k);
+  if (cov.size() != 0) check_dimension(where, "cov", cov.rows(), k);
+  if (k < at_least) {
+    throw_argument(where, "lengths", std::to_string(k) + " of them",
+                   "at least " + std::to_string(at_least));
+  }
+  for (Index i = 0; i < k; ++i) {
+    if (!(values[i] > 0) || !std::isfinite(values[i])) {
+      throw_argument(where, "values", to_text(values[i]), "positive numbers");
+    }
+  }
+}
+
+Vector log_lengths(const std::vector<std::int64_t>& lengths) {
+  Vector x(static_cast<Index>(lengths.size()));
+  for (Index i = 0; i < x.size(); ++i) {
+    x[i] = std::log(static_cast<double>(lengths[static_cast<std::size_t>(i)]));
+  }
+  return x;
+}
+
+bool is_exact(const MatrixView& cov) { return cov.size() == 0 || cov.diagonal().maxCoeff() <= 0; }
+
+// Weights 1/cov_ii, scaled to mean 1; a point without noise among noisy ones gets the largest
+// finite weight.
+Vector weights(const MatrixView& cov, Index k) {
+  if (is_exact(cov)) return Vector::Ones(k);
+  double smallest = std::numeric_limits<double>::infinity();
+  for (Index i = 0; i < k; ++i) {
+    if (cov(i, i) > 0) smallest = std::min(smallest, cov(i, i));
+  }
+  Vector w(k);
+  for (Index i = 0; i < k; ++i) w[i] = 1 / std::max(cov(i, i), smallest);
+  return w * (static_cast<double>(k) / w.sum());
+}
+
+}  // namespace
+
+PowerFit fit_power(const std::vector<std::int64_t>& lengths, const VectorView& values,
+                   const MatrixView& cov) {
+  check_curve("fit_power", lengths, values, cov, 3);
+  const Vector x = log_lengths(lengths);
+  const Vector y = values.array().log();
+  const Index k = x.size();
+  const Vector w = weights(cov, k);
+  const double xbar = w.dot(x) / w.sum();
+  const Vector xc = x.array() - xbar;
+  const double sxx = (w.array() * xc.array().square()).sum();
+  if (!(sxx > 0)) throw_argument("fit_power", "lengths", "all equal", "at least two lengths");
+  // slope = b'y with b = W xc / sxx: linear in y, so its variance is b' cov b.
+  const Vector b = w.cwiseProduct(xc) / sxx;
+  PowerFit fit;
+  fit.slope = b.dot(y);
+  fit.log_c = w.dot(y) / w.sum() - fit.slope * xbar;
+  const Vector r = y - (fit.slope * x).array().matrix() - Vector::Constant(k, fit.log_c);
+  const double dof = static_cast<double>(k - 2);
+  const double residual = (w.array() * r.array().square()).sum() / dof / sxx;
+  const double noise = is_exact(cov) ? 0.0 : b.dot(cov * b);
+  fit.std_error = std::sqrt(std::max(residual, noise));
+  fit.ci = student_interval(fit.slope, fit.std_error, dof);
+  return fit;
+}
+
+std::vector<LocalExponent> local_exponents(const std::vector<std::int64_t>& lengths,
+                                           const VectorView& values, const MatrixView& cov) {
+  check_curve("local_exponents", lengths, values, cov, 1);
+  const Vector x = log_lengths(lengths);
+  std::vector<LocalExponent> result;
+  for (Index i = 0; i + 1 < x.size(); ++i) {
+    const double dx = x[i + 1] - x[i];
+    LocalExponent e;
+    e.L = std::exp((x[i] + x[i + 1]) / 2);
+    e.exponent = -(std::log(values[i + 1]) - std::log(values[i])) / dx;
+    if (!is_exact(cov)) {
+      const double v = cov(i, i) + cov(i + 1, i + 1) - 2 * cov(i, i + 1);
+      e.std_error = std::sqrt(std::max(0.0, v)) / std::abs(dx);
+    }
+    result.push_back(e);
+  }
+  return result;
+}
+
+namespace {
+
+// y - offset = X beta, GLS with covariance factor `chol` (identity when exact). Returns chi^2.
+double solve(const Matrix& X, const Vector& y, const Eigen::LLT<Matrix>* chol, Vector& beta) {
+  Matrix A = X;
+  Vector t = y;
+  if (chol != nullptr) {
+    chol->matrixL().solveInPlace(A);
+    chol->matrixL().solveInPlace(t);
+  }
+  beta = A.colPivHouseholderQr().solve(t);
+  return (t - A * beta).squaredNorm();
+}
+
+}  // namespace
+
+std::vector<ShapeFit> compare_shapes(const std::vector<std::int64_t>& all_lengths,
+                                     const VectorView& all_values, const MatrixView& all_cov) {
+  check_curve("compare_shapes", all_lengths, all_values, all_cov, 1);
+  std::vector<std::int64_t> lengths;
+  std::vector<Index> keep;
+  for (std::size_t i = 0; i < all_lengths.size(); ++i) {
+    if (all_lengths[i] < 2)
+      continue;  // ln 1 = 0: the second shape is not a positive function there
+    lengths.push_back(all_lengths[i]);
+    keep.push_back(static_cast<Index>(i));
+  }
+  const Index k = static_cast<Index>(keep.size());
+  if (k < 4) {
+    throw_argument("compare_shapes", "lengths", std::to_string(k) + " of them >= 2",
+                   "at least 4, to compare shapes with two parameters");
+  }
+  const Vector x = log_lengths(lengths);
+  const Vector y = all_values(keep).array().log();
+  const bool exact = is_exact(all_cov);
+  Eigen::LLT<Matrix> chol;
+  if (!exact) {
+    // A sample covariance of few queries is near singular; a tenth of its diagonal keeps the
+    // whitening honest.
+    Matrix C = 0.9 * Matrix(all_cov(keep, keep));
+    C.diagonal() /= 0.9;
+    C.diagonal().array() += 1e-24;
+    chol.compute(C);
+    if (chol.info() != Eigen::Success) {
+      throw RuntimeFailure("compare_shapes: the covariance of log D is not positive definite");
+    }
+  }
+  Matrix ones = Matrix::Ones(k, 1), line(k, 2);
+  line.col(0).setOnes();
+  line.col(1) = -x;
+  const Vector loglog = x.array().log();
+
+  std::vector<ShapeFit> fits;
+  for (Shape shape : {Shape::inverse, Shape::log_power, Shape::power}) {
+    ShapeFit fit;
+    fit.shape = shape;
+    Vector beta;
+    double chi2 = 0;
+    if (shape == Shape::inverse) {
+      chi2 = solve(ones, y + x, exact ? nullptr : &chol, beta);
+    } else {
+      chi2 = solve(line, shape == Shape::log_power ? Vector(y - loglog) : y,
+                   exact ? nullptr : &chol, beta);
+      fit.g = beta[1];
+    }
+    fit.log_c = beta[0];
+    const double parameters = static_cast<double>(beta.size());
+    const double n = static_cast<double>(k);
+    // Rounding of D is the smallest misfit that means anything.
+    fit.aic = exact ? n * std::log(std::max(chi2 / n, 1e-26)) + 2 * (parameters + 1)
+                    : chi2 + 2 * parameters;
+    fits.push_back(fit);
+  }
+  double best = std::numeric_limits<double>::infinity(), total = 0;
+  for (const ShapeFit& f : fits) best = std::min(best, f.aic);
+  for (ShapeFit& f : fits) total += f.weight = std::exp(-(f.aic - best) / 2);
+  for (ShapeFit& f : fits) f.weight /= total;
+  return fits;
+}
+
+}  // namespace esscher

@@ -1,0 +1,64 @@
+// How fast does D(L) fall? Fits of y = log D on x = log L.
+//
+// A curve D(L_1..L_k) has relative covariance `cov` [k,k] = Cov(log D_i, log D_j) ~
+// Cov(D_i,D_j)/(D_i D_j). Points that share random numbers are correlated, so intervals use cov
+// whole. An exact curve passes an empty matrix; its intervals then describe the misfit of the
+// straight line only.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "esscher/base/linalg.h"
+#include "esscher/estimate/interval.h"
+
+namespace esscher {
+
+// log D = log_c + slope * log L by least squares weighted by 1/cov_ii. The standard error is the
+// larger of the sandwich (X'WX)^-1 X'W cov W X (X'WX)^-1 and the residual one, so neither noise nor
+// misfit is hidden.
+struct PowerFit {
+  double log_c = 0;
+  double slope = 0;
+  double std_error = 0;  // of the slope
+  Interval ci;           // of the slope, Student's t with k - 2 degrees of freedom
+};
+PowerFit fit_power(const std::vector<std::int64_t>& lengths, const VectorView& values,
+                   const MatrixView& cov);
+
+// -(log D_{i+1} - log D_i)/(log L_{i+1} - log L_i), placed at the geometric mean of the two
+// lengths.
+struct LocalExponent {
+  double L = 0;
+  double exponent = 0;
+  double std_error = 0;
+};
+std::vector<LocalExponent> local_exponents(const std::vector<std::int64_t>& lengths,
+                                           const VectorView& values, const MatrixView& cov);
+
+// Three shapes of decay, compared on the lengths >= 2.
+enum class Shape { inverse, log_power, power };
+constexpr std::string_view name(Shape shape) {
+  switch (shape) {
+    case Shape::inverse: return "c / L";
+    case Shape::log_power: return "c ln(L) / L^g";
+    case Shape::power: return "c / L^g";
+  }
+  return "?";
+}
+
+// Generalised least squares in log-log. AIC = chi^2 + 2k with a covariance; for an exact curve the
+// scale of the misfit is a parameter too: n log(RSS/n) + 2(k+1). `weight` are Akaike weights,
+// sum 1.
+struct ShapeFit {
+  Shape shape = Shape::inverse;
+  double log_c = 0;
+  double g = 1;
+  double aic = 0;
+  double weight = 0;
+};
+std::vector<ShapeFit> compare_shapes(const std::vector<std::int64_t>& lengths,
+                                     const VectorView& values, const MatrixView& cov);
+
+}  // namespace esscher
