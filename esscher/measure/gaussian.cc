@@ -1,0 +1,65 @@
+#include "esscher/measure/gaussian.h"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <utility>
+
+#include "esscher/base/error.h"
+#include "esscher/measure/check.h"
+#include "esscher/measure/empirical.h"
+
+namespace esscher {
+
+Gaussian::Gaussian(const VectorView& mean, const MatrixView& cov)
+    : mean_(mean), factor_(psd_factor("gaussian", "cov", cov)) {
+  checked_dim("gaussian", cov.rows());
+  check_dimension("gaussian", "mean", mean.size(), cov.rows());
+  check_finite("gaussian", "mean", mean);
+  cov_ = 0.5 * (cov + cov.transpose());
+}
+
+Gaussian::Gaussian(const MatrixView& cov) : Gaussian(Vector::Zero(cov.rows()), cov) {}
+
+Vector Gaussian::second_moment_times(const VectorView& v) const {
+  check_dimension("gaussian", "v", v.size(), dim());
+  return cov_ * v + mean_ * mean_.dot(v);
+}
+
+double Gaussian::log_mgf(const VectorView& a) const { return centred_log_mgf(a) + mean_.dot(a); }
+
+double Gaussian::centred_log_mgf(const VectorView& a) const {
+  return 0.5 * std::max(0.0, a.dot(mean_shift(a)));
+}
+
+Vector Gaussian::tilted_mean(const VectorView& a) const { return mean_ + mean_shift(a); }
+
+Vector Gaussian::mean_shift(const VectorView& a) const {
+  check_tilt("gaussian", a, dim());
+  return cov_ * a;
+}
+
+Matrix Gaussian::tilted_cov(const VectorView& a) const {
+  check_tilt("gaussian", a, dim());
+  return cov_;
+}
+
+Vector Gaussian::tilted_cov_times(const VectorView& a, const VectorView& v) const {
+  check_tilt("gaussian", a, dim());
+  check_dimension("gaussian", "v", v.size(), dim());
+  return cov_ * v;
+}
+
+Empirical Gaussian::sample(const Stream& stream, Index n) const {
+  check_sample_size("gaussian", n);
+  Matrix normals(n, factor_.cols());
+  stream.fill_normal(0,
+                     std::span<double>(normals.data(), static_cast<std::size_t>(normals.size())));
+  Matrix tokens = normals * factor_.transpose();
+  tokens.rowwise() += mean_.transpose();
+  return Empirical(std::move(tokens));
+}
+
+double Gaussian::sub_gaussian() const { return std::sqrt(std::max(0.0, max_eigenvalue(cov_))); }
+
+}  // namespace esscher

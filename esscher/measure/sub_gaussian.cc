@@ -1,0 +1,75 @@
+#include "esscher/measure/sub_gaussian.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace esscher {
+namespace {
+
+constexpr int kMaxIterations = 200;
+constexpr double kConverged = 1e-14;
+constexpr Index kSampleTokens = 64;
+constexpr Index kMaxAxes = 16;
+
+double ratio(const AnyMeasure& mu, const Vector& a) {
+  const double square = a.squaredNorm();
+  return square > 0 ? 2.0 * mu.centred_log_mgf(a) / square : 0.0;
+}
+
+// Runs a -> (m_a - m)/f(a) to its fixed point; f never decreases on the way.
+double ascend(const AnyMeasure& mu, Vector a) {
+  double best = ratio(mu, a);
+  for (int step = 0; step < kMaxIterations && best > 0; ++step) {
+    a = (mu.mean_shift(a) / best).eval();
+    if (!a.allFinite()) break;
+    const double next = ratio(mu, a);
+    if (!(next > best * (1 + kConverged))) return std::max(best, next);
+    best = next;
+  }
+  return best;
+}
+
+// Unit directions to start from, both signs taken by the caller.
+std::vector<Vector> directions(const AnyMeasure& mu, const Matrix& cov) {
+  const Eigen::SelfAdjointEigenSolver<Matrix> system(cov);
+  std::vector<Vector> list;
+  for (Index i = 0; i < std::min(mu.dim(), kMaxAxes); ++i) {
+    list.emplace_back(system.eigenvectors().col(mu.dim() - 1 - i));
+  }
+  const Empirical sample = mu.sample(Stream(0), kSampleTokens);
+  for (Index l = 0; l < sample.size(); ++l) {
+    const Vector offset = sample.tokens().row(l).transpose() - mu.mean();
+    if (offset.norm() > 0) list.emplace_back(offset.normalized());
+  }
+  return list;
+}
+
+}  // namespace
+
+double numeric_sub_gaussian(const AnyMeasure& mu) {
+  const Vector origin = Vector::Zero(mu.dim());
+  const Matrix cov = mu.tilted_cov(origin);
+  const double variance = std::max(0.0, max_eigenvalue(cov));
+  if (variance == 0) return 0.0;
+  double best = variance;
+  for (const Vector& u : directions(mu, cov)) {
+    for (const double sign : {1.0, -1.0}) {
+      // The best radius of this direction on a coarse grid in units of 1/sqrt(variance).
+      Vector start = origin;
+      double start_value = 0;
+      for (double radius = 0.125; radius < 1e5; radius *= 2) {
+        const Vector a = (sign * radius / std::sqrt(variance)) * u;
+        const double value = ratio(mu, a);
+        if (value > start_value) {
+          start_value = value;
+          start = a;
+        }
+      }
+      best = std::max(best, ascend(mu, start));
+    }
+  }
+  return std::sqrt(best);
+}
+
+}  // namespace esscher
