@@ -48,7 +48,7 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   try {
     const char* target = std::getenv("ESSCHER_TARGET");
-    if (target != nullptr) force_simd_target(target);
+    if (target != nullptr) simd::force_target(target);
     return cli::run(argc, argv);
   } catch (const RuntimeFailure& error) {
     return cli::report(error.what(), cli::kFailure);

@@ -1,4 +1,4 @@
-// esscher targets: the CPU variants this machine can run, the one in use first.
+// esscher targets: the CPU variants this machine can run, best first.
 #include "esscher/simd/targets.h"
 
 #include "cli/verbs.h"
@@ -7,16 +7,17 @@ namespace esscher::cli {
 
 void add_targets(CLI::App& app, Globals& globals) {
   CLI::App* verb = add_verb(app, globals, "targets", "List the CPU variants of the kernels",
-                            "The first is the one in use. ESSCHER_TARGET=NAME forces another.\n"
+                            "Best first. ESSCHER_TARGET=NAME forces another.\n"
                             "Examples:\n"
                             "  esscher targets\n"
                             "  ESSCHER_TARGET=SSE4 esscher targets --json");
   verb->callback([&globals] {
-    const std::vector<std::string> names = simd_targets();
-    Json document{{"in_use", names.front()}, {"targets", names}};
+    const std::vector<std::string> names = simd::supported_targets();
+    const std::string in_use = simd::active_target();
+    Json document{{"in_use", in_use}, {"targets", names}};
     std::string text;
     for (const std::string& name : names) {
-      text += name + (name == names.front() ? "  (in use)\n" : "\n");
+      text += name + (name == in_use ? "  (in use)\n" : "\n");
     }
     print_result(globals, "targets", document, text);
   });

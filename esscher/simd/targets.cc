@@ -1,32 +1,76 @@
 #include "esscher/simd/targets.h"
 
-#include <hwy/highway.h>
-#include <hwy/targets.h>
+#include <cstdlib>
 
 #include "esscher/base/error.h"
+#include "esscher/simd/dispatch.h"
 
-namespace esscher {
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "esscher/simd/targets.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
 
-std::vector<std::string> simd_targets() {
-  std::vector<std::string> names;
-  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
-    names.emplace_back(hwy::TargetName(target));
+HWY_BEFORE_NAMESPACE();
+namespace esscher::simd::HWY_NAMESPACE {
+
+const char* Name() { return hwy::TargetName(HWY_TARGET); }
+
+}  // namespace esscher::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace esscher::simd {
+namespace {
+
+HWY_EXPORT(Name);
+
+// Every target this CPU can run, whatever is forced now.
+std::vector<std::int64_t> available() {
+  static const std::vector<std::int64_t> targets = hwy::SupportedAndGeneratedTargets();
+  return targets;
+}
+
+void use(std::int64_t targets) {
+  hwy::SetSupportedTargetsForTest(targets);  // 0: no restriction
+  hwy::GetChosenTarget().DeInit();           // the next dispatch chooses again
+}
+
+void use_named(std::string_view name) {
+  std::string known;
+  const std::vector<std::int64_t> targets = available();
+  if (name.empty()) return use(0);
+  for (const std::int64_t target : targets) {
+    if (name == hwy::TargetName(target)) return use(target);
+    known += (known.empty() ? "" : ", ") + std::string(hwy::TargetName(target));
   }
+  throw_argument("force_target", "name (or ESSCHER_TARGET)", name, "one of " + known);
+}
+
+bool use_environment() {
+  const char* name = std::getenv("ESSCHER_TARGET");
+  if (name != nullptr) use_named(name);
+  return true;
+}
+
+}  // namespace
+
+std::vector<std::string> supported_targets() {
+  std::vector<std::string> names;
+  for (const std::int64_t target : available()) names.emplace_back(hwy::TargetName(target));
   return names;
 }
 
-void force_simd_target(std::string_view name) {
-  hwy::SetSupportedTargetsForTest(0);
-  if (name.empty()) return;
-  std::string known;
-  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
-    if (name == hwy::TargetName(target)) {
-      hwy::SetSupportedTargetsForTest(target);
-      return;
-    }
-    known.append(known.empty() ? "" : ", ").append(hwy::TargetName(target));
-  }
-  throw_argument("force_simd_target", "target", name, "one of " + known);
+std::string active_target() { return ESSCHER_DISPATCH(Name)(); }
+
+void force_target(std::string_view name) {
+  obey_environment();  // so that it cannot overrule this call later
+  use_named(name);
 }
 
-}  // namespace esscher
+void obey_environment() {
+  static const bool done = use_environment();
+  static_cast<void>(done);
+}
+
+}  // namespace esscher::simd
+#endif

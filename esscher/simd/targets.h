@@ -1,18 +1,28 @@
-// CPU variants of the SIMD kernels: which ones this machine can run, and forcing one of them.
+// Which instruction set the kernels run on.
+//
+// Kernels are compiled once per target (x86-64: SCALAR, SSE4, AVX2, AVX3; arm64: NEON, SVE..) and
+// the best one this CPU has is taken at the first call. The environment variable ESSCHER_TARGET
+// names another one, e.g. ESSCHER_TARGET=SSE4. Results of different targets differ by rounding
+// only.
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace esscher {
+namespace esscher::simd {
 
-// Names such as "AVX2", best first; the first is the one in use. Not empty.
-std::vector<std::string> simd_targets();
+// Targets that are both compiled in and supported by this CPU, best first.
+std::vector<std::string> supported_targets();
 
-// Runs every kernel on the named target from now on; an empty name goes back to the best one.
-// ArgumentError if this machine cannot run it. For the start of a program and for tests: not while
-// other threads compute.
-void force_simd_target(std::string_view name);
+// The target that kernels run on now, reported by code compiled for that target.
+std::string active_target();
 
-}  // namespace esscher
+// Runs kernels on the named target from now on; "" means the best. Overrides ESSCHER_TARGET.
+// Throws ArgumentError if the CPU or the build does not have it. Not for use while kernels run.
+void force_target(std::string_view name);
+
+// Reads ESSCHER_TARGET, once per process. Every kernel call does this first.
+void obey_environment();
+
+}  // namespace esscher::simd

@@ -1,0 +1,19 @@
+// Run-time choice of the instruction set, for .cc files with SIMD bodies. Not a public header.
+//
+// Include this before any Highway header. A SIMD file then reads
+//   #include "esscher/simd/dispatch.h"
+//   #undef HWY_TARGET_INCLUDE
+//   #define HWY_TARGET_INCLUDE "esscher/folder/file.cc"
+//   #include "hwy/foreach_target.h"
+//   #include "hwy/highway.h"
+// and calls its kernels by ESSCHER_DISPATCH(Function)(arguments).
+#pragma once
+
+#include "esscher/simd/targets.h"
+
+// The two left out differ from their neighbours by instructions no kernel here uses.
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
+
+// As HWY_DYNAMIC_DISPATCH, after ESSCHER_TARGET has been obeyed.
+#define ESSCHER_DISPATCH(Function) \
+  (::esscher::simd::obey_environment(), HWY_DYNAMIC_DISPATCH(Function))
