@@ -1,6 +1,10 @@
 // Tasks and readouts the tests share.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+
+#include "esscher/base/estimate.h"
 #include "esscher/icl/features.h"
 #include "esscher/icl/readout.h"
 #include "esscher/icl/task.h"
