@@ -1,0 +1,27 @@
+// Files and directories that appear complete or not at all.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace esscher {
+
+// Writes beside the target, flushes to disk, renames. Throws FileError; the old file, if any, then
+// is still there.
+void write_file(const std::filesystem::path& file, std::string_view bytes);
+
+// The whole file; throws FileError.
+std::string read_file(const std::filesystem::path& file);
+
+// Calls fill(temporary directory beside the target), then renames it to the target. False if
+// another process was faster. A failed or killed creation leaves nothing visible under the
+// target's name; its remains are removed by the next creation.
+bool create_directory_atomically(const std::filesystem::path& directory,
+                                 const std::function<void(const std::filesystem::path&)>& fill);
+
+// Lines of a and b that differ, "- old" / "+ new", with longest common subsequence in common.
+std::string line_difference(std::string_view a, std::string_view b);
+
+}  // namespace esscher

@@ -1,0 +1,142 @@
+#include "esscher/store/schema.h"
+
+#include <array>
+#include <fstream>
+#include <string>
+
+#include "esscher/base/error.h"
+
+namespace esscher {
+namespace {
+
+constexpr std::int64_t kApplicationId = 0x45535352;  // "ESSR"
+constexpr std::string_view kMagic("SQLite format 3\0", 16);
+
+constexpr const char* kSchema = R"sql(
+CREATE TABLE meta(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE cells(ordinal INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE);
+CREATE TABLE results(ordinal INTEGER PRIMARY KEY REFERENCES cells, rows TEXT NOT NULL,
+                     digest INTEGER NOT NULL);
+CREATE TABLE provenance(ordinal INTEGER PRIMARY KEY REFERENCES cells,
+                        session INTEGER NOT NULL REFERENCES sessions, seconds REAL NOT NULL,
+                        engine TEXT NOT NULL);
+CREATE TABLE sessions(id INTEGER PRIMARY KEY, started TEXT NOT NULL, version TEXT NOT NULL,
+                      commit_id TEXT NOT NULL, target TEXT NOT NULL, host TEXT NOT NULL,
+                      threads INTEGER NOT NULL, ranks INTEGER NOT NULL);
+CREATE TABLE documents(name TEXT PRIMARY KEY, json TEXT NOT NULL, digest INTEGER NOT NULL)
+  WITHOUT ROWID;
+)sql";
+
+// Version 2 added documents, the engine of a cell and digests.
+void upgrade_1_to_2(Database& database) {
+  database.execute(R"sql(
+CREATE TABLE documents(name TEXT PRIMARY KEY, json TEXT NOT NULL, digest INTEGER NOT NULL)
+  WITHOUT ROWID;
+ALTER TABLE provenance ADD COLUMN engine TEXT NOT NULL DEFAULT '';
+ALTER TABLE results ADD COLUMN digest INTEGER NOT NULL DEFAULT 0;
+)sql");
+  auto update = database.prepare("UPDATE results SET digest = ?2 WHERE ordinal = ?1");
+  auto all = database.prepare("SELECT ordinal, key, rows FROM results JOIN cells USING (ordinal)");
+  while (all.step()) {
+    update.bind(1, all.integer(0)).bind(2, digest({all.text(1), all.text(2)})).run();
+  }
+}
+
+[[noreturn]] void refuse(const std::filesystem::path& file, const std::string& why) {
+  throw FileError(file.string() + ": " + why + "; the file was left as it is");
+}
+
+void check_header(const std::filesystem::path& file) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file, error)) {
+    refuse(file, "there is no such file, expected a run directory made by esscher");
+  }
+  std::array<char, 16> head{};
+  std::ifstream stream(file, std::ios::binary);
+  stream.read(head.data(), head.size());
+  if (stream.gcount() == 0) refuse(file, "the file is empty or cannot be read");
+  if (std::string_view(head.data(), static_cast<std::size_t>(stream.gcount())) != kMagic) {
+    refuse(file, "the file is damaged or not an SQLite database");
+  }
+}
+
+void check_results(Database& database) {
+  auto all =
+      database.prepare("SELECT key, rows, digest FROM results LEFT JOIN cells USING (ordinal)");
+  while (all.step()) {
+    if (digest({all.text(0), all.text(1)}) != all.integer(2)) {
+      refuse(database.name(),
+             "the file is damaged: cell \"" + all.text(0) + "\" does not match its digest");
+    }
+  }
+  auto documents = database.prepare("SELECT name, json, digest FROM documents");
+  while (documents.step()) {
+    if (digest({documents.text(0), documents.text(1)}) != documents.integer(2)) {
+      refuse(database.name(), "the file is damaged: document \"" + documents.text(0) +
+                                  "\" does not match its digest");
+    }
+  }
+}
+
+void check_content(const std::filesystem::path& file, Database& database) {
+  if (database.integer("PRAGMA application_id") != kApplicationId) {
+    refuse(file, "an SQLite database, but not an esscher run");
+  }
+  const auto version = database.integer("PRAGMA user_version");
+  if (version > kSchemaVersion) {
+    refuse(file, "schema version " + std::to_string(version) + ", this program knows up to " +
+                     std::to_string(kSchemaVersion) + "; use a newer esscher");
+  }
+  if (version < 1) refuse(file, "the file is damaged: schema version " + std::to_string(version));
+  const std::string found = database.text("PRAGMA quick_check(1)");
+  if (found != "ok") refuse(file, "the file is damaged: " + found);
+}
+
+}  // namespace
+
+std::int64_t digest(std::initializer_list<std::string_view> parts) {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  const auto eat = [&](unsigned char byte) { hash = (hash ^ byte) * 0x100000001b3u; };
+  for (const auto part : parts) {
+    for (const char c : part) eat(static_cast<unsigned char>(c));
+    for (std::size_t n = part.size(), i = 0; i < 8; ++i, n >>= 8) eat(n & 0xff);
+  }
+  return static_cast<std::int64_t>(hash);
+}
+
+void create_schema(Database& database) {
+  database.transaction([&] {
+    database.execute(kSchema);
+    database.execute("PRAGMA application_id = " + std::to_string(kApplicationId) +
+                     "; PRAGMA user_version = " + std::to_string(kSchemaVersion));
+  });
+}
+
+void upgrade_schema(Database& database) {
+  const auto version = database.integer("PRAGMA user_version");
+  if (version == kSchemaVersion) return;
+  database.transaction([&] {
+    if (version < 2) upgrade_1_to_2(database);
+    database.execute("PRAGMA user_version = " + std::to_string(kSchemaVersion));
+  });
+}
+
+std::unique_ptr<Database> open_checked(const std::filesystem::path& file) {
+  check_header(file);
+  auto database = std::make_unique<Database>(file, Database::Mode::read);
+  try {
+    check_content(file, *database);
+    if (database->integer("PRAGMA user_version") < kSchemaVersion) {
+      database = std::make_unique<Database>(database->image());
+      upgrade_schema(*database);
+    }
+    check_results(*database);
+  } catch (const FileError& error) {
+    const std::string text = error.what();
+    if (text.ends_with("left as it is")) throw;
+    throw FileError(text + "; the file was left as it is");
+  }
+  return database;
+}
+
+}  // namespace esscher
