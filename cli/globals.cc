@@ -6,6 +6,8 @@
 #include "esscher/base/error.h"
 #include "esscher/base/parallel.h"
 #include "esscher/io/file.h"
+#include "esscher/store/exec.h"
+#include "esscher/store/ranks.h"
 
 namespace esscher::cli {
 namespace {
@@ -51,12 +53,19 @@ CLI::App* add_verb(CLI::App& app, Globals& globals, const std::string& name,
       ->type_name("S")
       ->group(group);
   verb->add_flag("--quiet", globals.quiet, "no progress, no text beside --json")->group(group);
-  verb->parse_complete_callback([&globals] { set_thread_count(globals.threads); });
+  verb->add_option("--shard", globals.shard, "do one part of the cells of a run, for 'runs merge'")
+      ->type_name("I/N")
+      ->group(group);
+  verb->parse_complete_callback([&globals] {
+    if (globals.threads > 0) set_thread_count(globals.threads);
+    set_shard(globals.shard);
+  });
   return verb;
 }
 
 void print_result(const Globals& globals, const std::string& name, const Json& document,
                   const std::string& text) {
+  if (!is_first_rank()) return;
   if (!globals.out.empty()) {
     std::error_code error;
     std::filesystem::create_directories(globals.out, error);

@@ -29,6 +29,7 @@ struct Globals {
   int threads = 0;               // --threads N, 0 = one per core
   std::uint64_t seed = 0;        // --seed S
   bool has_seed = false;         // the user gave --seed
+  std::string shard;             // --shard I/N: one part of the cells, see esscher/store/exec.h
   bool quiet = false;            // --quiet: no progress, no text beside --json
 
   // The file of --config (or nothing) with every --set applied.

@@ -9,6 +9,7 @@
 #include "esscher/base/error.h"
 #include "esscher/base/version.h"
 #include "esscher/simd/targets.h"
+#include "esscher/store/ranks.h"
 
 namespace esscher::cli {
 namespace {
@@ -42,11 +43,12 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace esscher::cli
 
-int main(int argc, char** argv) {
+namespace {
+
+int guarded(int argc, char** argv) {
   using namespace esscher;
-  // A closed pipe is an error of write(), not the end of the process.
-  std::signal(SIGPIPE, SIG_IGN);
   try {
+    prepare_ranks();
     const char* target = std::getenv("ESSCHER_TARGET");
     if (target != nullptr) simd::force_target(target);
     return cli::run(argc, argv);
@@ -59,4 +61,12 @@ int main(int argc, char** argv) {
   } catch (const std::exception& error) {
     return cli::report(error.what(), cli::kFailure);
   }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  // A closed pipe is an error of write(), not the end of the process.
+  std::signal(SIGPIPE, SIG_IGN);
+  return esscher::finish_ranks(guarded(argc, argv));
 }

@@ -8,7 +8,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <sstream>
 #include <vector>
 
@@ -32,15 +31,6 @@ void sync_directory(const fs::path& directory) {
   if (file < 0) return;
   fsync(file);
   close(file);
-}
-
-void write_all(int file, const fs::path& path, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const auto written = write(file, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail(path, "cannot be written");
-    bytes.remove_prefix(static_cast<std::size_t>(written));
-  }
 }
 
 fs::path parent_of(const fs::path& directory) {
@@ -67,31 +57,6 @@ std::vector<std::string> lines_of(std::string_view text) {
 }
 
 }  // namespace
-
-void write_file(const fs::path& file, std::string_view bytes) {
-  const fs::path part = file.string() + ".part" + std::to_string(getpid());
-  const int handle = open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (handle < 0) fail(file, "cannot be written");
-  try {
-    write_all(handle, file, bytes);
-    if (fsync(handle) != 0) fail(file, "cannot be written");
-    if (rename(part.c_str(), file.c_str()) != 0) fail(file, "cannot be replaced");
-  } catch (...) {
-    close(handle);
-    unlink(part.c_str());
-    throw;
-  }
-  close(handle);
-  sync_directory(parent_of(file));
-}
-
-std::string read_file(const fs::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) fail(file, "cannot be read");
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return text.str();
-}
 
 bool create_directory_atomically(const fs::path& directory,
                                  const std::function<void(const fs::path&)>& fill) {

@@ -1,4 +1,4 @@
-// Files and directories that appear complete or not at all.
+// Directories that appear complete or not at all, and the difference of two texts.
 #pragma once
 
 #include <filesystem>
@@ -7,13 +7,6 @@
 #include <string_view>
 
 namespace esscher {
-
-// Writes beside the target, flushes to disk, renames. Throws FileError; the old file, if any, then
-// is still there.
-void write_file(const std::filesystem::path& file, std::string_view bytes);
-
-// The whole file; throws FileError.
-std::string read_file(const std::filesystem::path& file);
 
 // Calls fill(temporary directory beside the target), then renames it to the target. False if
 // another process was faster. A failed or killed creation leaves nothing visible under the

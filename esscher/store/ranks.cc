@@ -28,10 +28,6 @@ bool launched_in_parallel() {
          std::getenv("PMI_RANK") != nullptr;
 }
 
-int launched_rank() {
-  return environment("OMPI_COMM_WORLD_RANK", environment("PMIX_RANK", environment("PMI_RANK", 0)));
-}
-
 #ifdef ESSCHER_HAVE_MPI
 
 constexpr int kTag = 1;
@@ -70,12 +66,17 @@ bool started() {
 
 }  // namespace
 
+bool is_first_rank() {
+  return environment("OMPI_COMM_WORLD_RANK",
+                     environment("PMIX_RANK", environment("PMI_RANK", 0))) == 0;
+}
+
 void prepare_ranks() {
   if (!launched_in_parallel()) return;
   const int neighbours =
       environment("OMPI_COMM_WORLD_LOCAL_SIZE", environment("SLURM_NTASKS_PER_NODE", 1));
   set_thread_count(std::max(1, thread_count() / std::max(1, neighbours)));
-  if (launched_rank() == 0) return;
+  if (is_first_rank()) return;
   if (std::freopen("/dev/null", "w", stdout) == nullptr ||
       std::freopen("/dev/null", "w", stderr) == nullptr) {
     throw RuntimeFailure("prepare_ranks: /dev/null cannot be opened");

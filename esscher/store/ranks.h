@@ -19,6 +19,9 @@ int finish_ranks(int exit_code);
 // Ends all ranks now, without waiting for running work.
 [[noreturn]] void abandon_ranks(int exit_code);
 
+// Whether this process is the one that speaks and writes files; known without starting MPI.
+bool is_first_rank();
+
 int rank();        // 0 when alone
 int rank_count();  // 1 when alone
 

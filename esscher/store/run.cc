@@ -6,6 +6,8 @@
 #include "esscher/base/error.h"
 #include "esscher/base/parallel.h"
 #include "esscher/base/version.h"
+#include "esscher/io/file.h"
+#include "esscher/simd/targets.h"
 #include "esscher/store/database.h"
 #include "esscher/store/files.h"
 #include "esscher/store/lock.h"
@@ -77,7 +79,7 @@ std::int64_t begin_session(Database& database) {
       .bind(1, utc_now())
       .bind(2, kVersion)
       .bind(3, build_commit())
-      .bind(4, "")
+      .bind(4, simd_targets().front())
       .bind(5, host_name())
       .bind(6, std::int64_t{thread_count()})
       .bind(7, std::int64_t{rank_count()})
@@ -102,7 +104,7 @@ std::unique_ptr<RunLock> create(const fs::path& directory, const RunInfo& info) 
   std::unique_ptr<RunLock> lock;
   const bool made = create_directory_atomically(directory, [&](const fs::path& temporary) {
     lock = std::make_unique<RunLock>(temporary);
-    write_file(temporary / kConfig, info.config_toml);
+    write_text(temporary / kConfig, info.config_toml);
     Database database(temporary / kDatabase, Database::Mode::create);
     create_schema(database);
     database.transaction([&] { write_info(database, info); });
