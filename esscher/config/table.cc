@@ -328,4 +328,10 @@ void Table::fail_because(std::string_view key, std::string_view problem) const {
   throw ConfigError(where + path(key) + ": " + std::string(problem));
 }
 
+void Table::fail_table(std::string_view problem) const {
+  const std::string where = node_->source ? node_->where() + ": " : "";
+  throw ConfigError(where + (path_.empty() ? "configuration" : path_) + ": " +
+                    std::string(problem));
+}
+
 }  // namespace esscher

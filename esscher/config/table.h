@@ -93,6 +93,8 @@ class Table {
   [[noreturn]] void fail(std::string_view key, std::string_view expected) const;
   // throw ConfigError("file:line: path.key: problem"), for what is wrong beyond one value.
   [[noreturn]] void fail_because(std::string_view key, std::string_view problem) const;
+  // throw ConfigError("file:line: path: problem"), for a table that is wrong as a whole.
+  [[noreturn]] void fail_table(std::string_view problem) const;
 
  private:
   friend class Config;
