@@ -1,0 +1,22 @@
+// Esscher: softmax attention as an operator on measures. This header gives the public names.
+#pragma once
+
+#include "esscher/attention/attention.h"
+#include "esscher/attention/multi_head.h"
+#include "esscher/base/error.h"
+#include "esscher/base/estimate.h"
+#include "esscher/base/length.h"
+#include "esscher/base/linalg.h"
+#include "esscher/measure/affine.h"
+#include "esscher/measure/any_measure.h"
+#include "esscher/measure/categorical.h"
+#include "esscher/measure/coordinates.h"
+#include "esscher/measure/empirical.h"
+#include "esscher/measure/gaussian.h"
+#include "esscher/measure/gaussian_view.h"
+#include "esscher/measure/measure.h"
+#include "esscher/measure/mixture.h"
+#include "esscher/measure/product.h"
+#include "esscher/measure/sphere.h"
+#include "esscher/measure/sum.h"
+#include "esscher/random/stream.h"

@@ -1,0 +1,128 @@
+#include "esscher/measure/coordinates.h"
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "esscher/base/error.h"
+#include "esscher/measure/check.h"
+#include "esscher/measure/empirical.h"
+#include "esscher/measure/scalar_forms.h"
+
+namespace esscher {
+
+namespace {
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+}
+
+template <class Coordinate>
+IidCoordinates<Coordinate>::IidCoordinates(Index dim, Coordinate coordinate)
+    : dim_(checked_dim(Coordinate::kName, dim)), coordinate_(coordinate) {}
+
+template <class Coordinate>
+void IidCoordinates<Coordinate>::check(const VectorView& a) const {
+  check_tilt(Coordinate::kName, a, dim_);
+  for (Index i = 0; i < dim_; ++i) {
+    if (std::abs(a(i)) < coordinate_.bound()) continue;
+    throw DomainError(std::string(Coordinate::kName) + ": a[" + std::to_string(i) + "] is " +
+                      to_text(a(i)) + ", expected |a| < 1/b = " + to_text(coordinate_.bound()) +
+                      " (the log-MGF is infinite outside)");
+  }
+}
+
+template <class Coordinate>
+Matrix IidCoordinates<Coordinate>::second_moment() const {
+  return coordinate_.variance(0.0) * Matrix::Identity(dim_, dim_);
+}
+
+template <class Coordinate>
+double IidCoordinates<Coordinate>::log_mgf(const VectorView& a) const {
+  check(a);
+  double sum = 0;
+  for (Index i = 0; i < dim_; ++i) sum += coordinate_.log_mgf(a(i));
+  return sum;
+}
+
+template <class Coordinate>
+Vector IidCoordinates<Coordinate>::tilted_mean(const VectorView& a) const {
+  check(a);
+  return a.unaryExpr([this](double x) { return coordinate_.mean(x); });
+}
+
+template <class Coordinate>
+Vector IidCoordinates<Coordinate>::variances(const VectorView& a) const {
+  check(a);
+  return a.unaryExpr([this](double x) { return coordinate_.variance(x); });
+}
+
+template <class Coordinate>
+Matrix IidCoordinates<Coordinate>::tilted_cov(const VectorView& a) const {
+  return variances(a).asDiagonal();
+}
+
+template <class Coordinate>
+Vector IidCoordinates<Coordinate>::tilted_cov_times(const VectorView& a,
+                                                    const VectorView& v) const {
+  check_dimension(Coordinate::kName, "v", v.size(), dim_);
+  return variances(a).cwiseProduct(v);
+}
+
+template <class Coordinate>
+Empirical IidCoordinates<Coordinate>::sample(const Stream& stream, Index n) const {
+  check_sample_size(Coordinate::kName, n);
+  Matrix tokens(n, dim_);
+  for (Index i = 0; i < tokens.size(); ++i) tokens.data()[i] = coordinate_.draw(stream, i);
+  return Empirical(std::move(tokens));
+}
+
+template <class Coordinate>
+double IidCoordinates<Coordinate>::sub_gaussian() const {
+  return Coordinate::kStrict ? std::sqrt(coordinate_.variance(0.0)) : kInfinity;
+}
+
+double RademacherCoordinate::bound() const { return kInfinity; }
+double RademacherCoordinate::log_mgf(double a) const { return log_cosh(a); }
+double RademacherCoordinate::mean(double a) const { return std::tanh(a); }
+double RademacherCoordinate::variance(double a) const { return sech_squared(a); }
+double RademacherCoordinate::draw(const Stream& stream, std::uint64_t i) const {
+  return stream.rademacher(i);
+}
+
+double UniformCoordinate::bound() const { return kInfinity; }
+double UniformCoordinate::log_mgf(double a) const { return log_sinhc(a); }
+double UniformCoordinate::mean(double a) const { return langevin(a); }
+double UniformCoordinate::variance(double a) const { return langevin_derivative(a); }
+double UniformCoordinate::draw(const Stream& stream, std::uint64_t i) const {
+  return 2 * stream.uniform(i) - 1;
+}
+
+// 1 - b^2a^2 = (1 - ba)(1 + ba) keeps its relative accuracy at the edge of the domain.
+double LaplaceCoordinate::log_mgf(double a) const {
+  const double x = std::abs(b * a);
+  return x < 0.5 ? -std::log1p(-x * x) : -std::log((1 - x) * (1 + x));
+}
+double LaplaceCoordinate::mean(double a) const {
+  const double x = b * a;
+  return 2 * b * x / ((1 - x) * (1 + x));
+}
+double LaplaceCoordinate::variance(double a) const {
+  const double x = b * a;
+  const double gap = (1 - x) * (1 + x);
+  return 2 * b * b * (1 + x * x) / (gap * gap);
+}
+// Inverse of the distribution function on each side of 0.
+double LaplaceCoordinate::draw(const Stream& stream, std::uint64_t i) const {
+  const double u = stream.uniform(i);
+  return u < 0.5 ? b * std::log(2 * u) : -b * std::log(2 * (1 - u));
+}
+
+template class IidCoordinates<RademacherCoordinate>;
+template class IidCoordinates<UniformCoordinate>;
+template class IidCoordinates<LaplaceCoordinate>;
+
+Rademacher::Rademacher(Index dim) : IidCoordinates(dim, {}) {}
+Uniform::Uniform(Index dim) : IidCoordinates(dim, {}) {}
+Laplace::Laplace(Index dim, double b)
+    : IidCoordinates(dim, LaplaceCoordinate{checked_positive("laplace", "b", b)}) {}
+
+}  // namespace esscher
