@@ -10,7 +10,7 @@
 namespace esscher {
 namespace {
 
-// Weighted mean by Neumaier summation: tokens that cancel (z and -z) give exactly 0, which the
+// Weighted mean by compensated products and sums: tokens that cancel give 0, which the
 // relative accuracy of Lambda at tiny tilts needs.
 Vector compensated_mean(const Matrix& tokens, const Vector& weights) {
   const Index d = tokens.cols();
@@ -20,6 +20,7 @@ Vector compensated_mean(const Matrix& tokens, const Vector& weights) {
     for (Index i = 0; i < d; ++i) {
       const double x = weights(l) * tokens(l, i);
       const double next = sum(i) + x;
+      lost(i) += std::fma(weights(l), tokens(l, i), -x);  // rounding of the product
       lost(i) += std::abs(sum(i)) >= std::abs(x) ? (sum(i) - next) + x : (x - next) + sum(i);
       sum(i) = next;
     }
@@ -94,7 +95,8 @@ Matrix Empirical::tilted_cov(const VectorView& a) const {
   const Vector shift = deviations.transpose() * tilted.r;
   deviations.rowwise() -= shift.transpose();
   deviations.array().colwise() *= tilted.r.array().sqrt();
-  return deviations.transpose() * deviations;
+  const Matrix cov = deviations.transpose() * deviations;
+  return 0.5 * (cov + cov.transpose());
 }
 
 Vector Empirical::tilted_cov_times(const VectorView& a, const VectorView& v) const {

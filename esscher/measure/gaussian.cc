@@ -29,7 +29,10 @@ Vector Gaussian::second_moment_times(const VectorView& v) const {
 double Gaussian::log_mgf(const VectorView& a) const { return centred_log_mgf(a) + mean_.dot(a); }
 
 double Gaussian::centred_log_mgf(const VectorView& a) const {
-  return 0.5 * std::max(0.0, a.dot(mean_shift(a)));
+  const double square = a.dot(mean_shift(a));
+  // Entries of both signs may overflow; the squares of F'a overflow to +inf only.
+  if (!std::isfinite(square)) return 0.5 * (factor_.transpose() * a).squaredNorm();
+  return 0.5 * std::max(0.0, square);
 }
 
 Vector Gaussian::tilted_mean(const VectorView& a) const { return mean_ + mean_shift(a); }

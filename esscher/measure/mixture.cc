@@ -1,5 +1,6 @@
 #include "esscher/measure/mixture.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -9,6 +10,12 @@
 #include "esscher/measure/sub_gaussian.h"
 
 namespace esscher {
+namespace {
+
+// Components whose Lambda overflows (|a| ~ 1e154 and up) are compared as equals: no inf - inf.
+constexpr double kLargestExcess = 1e300;
+
+}  // namespace
 
 // mean_excess = sum p_k D_k; discrete works on the centred scores x_k - mean_excess.
 struct Mixture::Tilt {
@@ -35,7 +42,9 @@ Mixture::Tilt Mixture::tilt(const VectorView& a) const {
   check_tilt("mixture", a, dim());
   const Index k = weights_.size();
   Vector excess(k);
-  for (Index i = 0; i < k; ++i) excess(i) = components_[i].centred_log_mgf(a);
+  for (Index i = 0; i < k; ++i) {
+    excess(i) = std::min(components_[i].centred_log_mgf(a), kLargestExcess);
+  }
   Tilt out;
   out.mean_excess = weights_.dot(excess);
   // Differences first: for equal components the scores are exactly 0.
@@ -53,8 +62,9 @@ Matrix Mixture::second_moment() const {
 
 double Mixture::log_mgf(const VectorView& a) const {
   const Tilt tilted = tilt(a);
-  const double mean_score = mean_.dot(a) + tilted.mean_excess;
-  return log_mgf_from(tilted.discrete, mean_score, components_[tilted.discrete.top].log_mgf(a));
+  const double top_score = components_[tilted.discrete.top].log_mgf(a);
+  if (std::isinf(top_score)) return top_score;
+  return log_mgf_from(tilted.discrete, mean_.dot(a) + tilted.mean_excess, top_score);
 }
 
 double Mixture::centred_log_mgf(const VectorView& a) const {

@@ -11,6 +11,7 @@ constexpr int kMaxIterations = 200;
 constexpr double kConverged = 1e-14;
 constexpr Index kSampleTokens = 64;
 constexpr Index kMaxAxes = 16;
+constexpr std::size_t kAscents = 12;
 
 double ratio(const AnyMeasure& mu, const Vector& a) {
   const double square = a.squaredNorm();
@@ -26,6 +27,21 @@ double ascend(const AnyMeasure& mu, Vector a) {
     const double next = ratio(mu, a);
     if (!(next > best * (1 + kConverged))) return std::max(best, next);
     best = next;
+  }
+  return best;
+}
+
+struct Start {
+  Vector a;
+  double value = 0;
+};
+
+// The best radius along u on a coarse grid; u has length 1/sqrt(variance).
+Start best_radius(const AnyMeasure& mu, const Vector& u) {
+  Start best{u, 0};
+  for (double radius = 0.125; radius < 1e5; radius *= 2) {
+    const double value = ratio(mu, radius * u);
+    if (value > best.value) best = {radius * u, value};
   }
   return best;
 }
@@ -52,22 +68,17 @@ double numeric_sub_gaussian(const AnyMeasure& mu) {
   const Matrix cov = mu.tilted_cov(origin);
   const double variance = std::max(0.0, max_eigenvalue(cov));
   if (variance == 0) return 0.0;
-  double best = variance;
+  std::vector<Start> starts;
   for (const Vector& u : directions(mu, cov)) {
     for (const double sign : {1.0, -1.0}) {
-      // The best radius of this direction on a coarse grid in units of 1/sqrt(variance).
-      Vector start = origin;
-      double start_value = 0;
-      for (double radius = 0.125; radius < 1e5; radius *= 2) {
-        const Vector a = (sign * radius / std::sqrt(variance)) * u;
-        const double value = ratio(mu, a);
-        if (value > start_value) {
-          start_value = value;
-          start = a;
-        }
-      }
-      best = std::max(best, ascend(mu, start));
+      starts.push_back(best_radius(mu, (sign / std::sqrt(variance)) * u));
     }
+  }
+  std::sort(starts.begin(), starts.end(),
+            [](const Start& x, const Start& y) { return x.value > y.value; });
+  double best = variance;
+  for (std::size_t i = 0; i < std::min(starts.size(), kAscents); ++i) {
+    best = std::max(best, ascend(mu, starts[i].a));
   }
   return std::sqrt(best);
 }
