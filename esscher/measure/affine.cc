@@ -59,8 +59,12 @@ Vector Affine::tilted_cov_times(const VectorView& a, const VectorView& v) const 
 
 Empirical Affine::sample(const Stream& stream, Index n) const {
   const Empirical inner = inner_.sample(stream, n);
-  Matrix tokens = inner.tokens() * B_.transpose();
-  tokens.rowwise() += c_.transpose();
+  // Token by token: one product for all would round differently for different n.
+  Matrix tokens(n, dim());
+  for (Index l = 0; l < n; ++l) {
+    const Vector z = inner.tokens().row(l).transpose();
+    tokens.row(l) = (c_ + B_ * z).transpose();
+  }
   return Empirical(std::move(tokens));
 }
 

@@ -58,8 +58,12 @@ Empirical Gaussian::sample(const Stream& stream, Index n) const {
   Matrix normals(n, factor_.cols());
   stream.fill_normal(0,
                      std::span<double>(normals.data(), static_cast<std::size_t>(normals.size())));
-  Matrix tokens = normals * factor_.transpose();
-  tokens.rowwise() += mean_.transpose();
+  // Token by token: one product for all would round differently for different n.
+  Matrix tokens(n, dim());
+  for (Index l = 0; l < n; ++l) {
+    const Vector g = normals.row(l).transpose();
+    tokens.row(l) = (mean_ + factor_ * g).transpose();
+  }
   return Empirical(std::move(tokens));
 }
 
