@@ -32,7 +32,8 @@ Matrix Affine::second_moment() const {
 }
 
 double Affine::log_mgf(const VectorView& a) const {
-  return c_.dot(a) + inner_.log_mgf(pulled_back(a));
+  const double inner = inner_.log_mgf(pulled_back(a));  // first: it checks the length of a
+  return c_.dot(a) + inner;
 }
 
 double Affine::centred_log_mgf(const VectorView& a) const {

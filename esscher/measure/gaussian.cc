@@ -26,7 +26,10 @@ Vector Gaussian::second_moment_times(const VectorView& v) const {
   return cov_ * v + mean_ * mean_.dot(v);
 }
 
-double Gaussian::log_mgf(const VectorView& a) const { return centred_log_mgf(a) + mean_.dot(a); }
+double Gaussian::log_mgf(const VectorView& a) const {
+  const double centred = centred_log_mgf(a);  // first: it checks the length of a
+  return centred + mean_.dot(a);
+}
 
 double Gaussian::centred_log_mgf(const VectorView& a) const {
   const double square = a.dot(mean_shift(a));
