@@ -1,0 +1,78 @@
+// The kernels as plain C functions for ctypes; float32 arrays, row-major.
+#include <cstdint>
+#include <span>
+
+#include "esscher/base/parallel.h"
+#include "esscher/simd/targets.h"
+#include "esscher/tilt/many.h"
+#include "esscher/tilt/tilt.h"
+
+using esscher::Index;
+using esscher::Rows;
+using Floats = std::span<const float>;
+
+extern "C" {
+
+void shim_threads(int threads) { esscher::set_thread_count(threads); }
+
+// mean [d]
+void shim_tilt(const float* a, const float* keys, const float* values, Index n, Index d,
+               double* mean) {
+  const auto state = esscher::tilt<float>(Floats(a, static_cast<std::size_t>(d)),
+                                          Rows<float>(keys, n, d), Rows<float>(values, n, d));
+  Eigen::Map<esscher::Vector>(mean, d) = state.mean();
+}
+
+// mean [d], product [d] = C_hat r
+void shim_product(const float* a, const float* r, const float* tokens, Index n, Index d,
+                  double* mean, double* product) {
+  const auto dim = static_cast<std::size_t>(d);
+  const Rows<float> z(tokens, n, d);
+  const auto state = esscher::tilt_product<float>(Floats(a, dim), Floats(r, dim), z, z);
+  Eigen::Map<esscher::Vector>(mean, d) = state.mean();
+  Eigen::Map<esscher::Vector>(product, d) = state.product_mean();
+}
+
+// means [q,d]
+void shim_many(const float* queries, Index q, const float* keys, const float* values, Index n,
+               Index d, double* means) {
+  const auto result = esscher::tilt_many<float>(Rows<float>(queries, q, d), Rows<float>(keys, n, d),
+                                                Rows<float>(values, n, d));
+  Eigen::Map<esscher::Matrix>(means, q, d) = result.mean;
+}
+
+// means [b,d], products [b,d]
+void shim_batch(const float* queries, const float* r, const float* tokens, Index b, Index length,
+                Index d, double* means, double* products) {
+  const auto result = esscher::tilt_batch<float>(Rows<float>(queries, b, d), Rows<float>(r, b, d),
+                                                 Rows<float>(tokens, b * length, d), length);
+  Eigen::Map<esscher::Matrix>(means, b, d) = result.mean;
+  Eigen::Map<esscher::Matrix>(products, b, d) = result.product;
+}
+
+// Reads both arrays side by side, 4096 tokens at a time, and nothing else: what any one-pass kernel
+// must wait for. keys == values: one array.
+std::uint64_t shim_read(const float* keys, const float* values, Index n, Index d) {
+  const Index leaf = 4096, leaves = (n + leaf - 1) / leaf;
+  std::vector<std::uint64_t> sums(static_cast<std::size_t>(leaves), 0);
+  esscher::parallel_for(leaves, [&](std::int64_t i) {
+    const Index first = i * leaf * d, end = std::min(n, (i + 1) * leaf) * d;
+    const auto* p = reinterpret_cast<const std::uint64_t*>(keys);
+    const auto* q = reinterpret_cast<const std::uint64_t*>(values);
+    std::uint64_t x0 = 0, x1 = 0, y0 = 0, y1 = 0;
+    if (p == q) {
+      for (Index j = first / 2; j + 15 < end / 2; j += 16) x0 += p[j], x1 += p[j + 8];
+    } else {
+      for (Index j = first / 2; j + 15 < end / 2; j += 16) {
+        x0 += p[j], x1 += p[j + 8];  // one load per cache line
+        y0 += q[j], y1 += q[j + 8];
+      }
+    }
+    sums[static_cast<std::size_t>(i)] = x0 + x1 + y0 + y1;
+  });
+  std::uint64_t sum = 0;
+  for (const std::uint64_t s : sums) sum += s;
+  return sum;
+}
+
+}  // extern "C"

@@ -1,0 +1,338 @@
+#include "esscher/tilt/leaf.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "esscher/simd/dispatch.h"
+#include "hwy/aligned_allocator.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "esscher/tilt/leaf.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+// After foreach_target.h, so that each target gets its own bodies.
+#include "esscher/simd/exp-inl.h"
+#include "esscher/tilt/shift.h"
+#include "esscher/tilt/tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace esscher::detail::HWY_NAMESPACE {
+
+// Tokens per tile: short enough for sums in T, and a tile of 64 floats per token stays in cache L1
+// between the dot products and the sums.
+inline constexpr std::size_t kTile = 64;
+
+// One matrix of the leaf as the inner loops see it.
+template <class T>
+struct Side {
+  Rows<T> rows;
+  std::size_t width;  // d rounded up to whole vectors
+  T* shift;           // [width], zero beyond d
+  T* copy;            // [kTile,width], for rows whose last vector would pass the end of the array
+
+  Tile<T> At(std::size_t first, std::size_t m) const {
+    const auto stride = static_cast<std::size_t>(rows.stride), d = static_cast<std::size_t>(rows.d);
+    const T* p = rows.data + first * stride;
+    const std::size_t end = (static_cast<std::size_t>(rows.n) - 1) * stride + d;
+    if ((first + m - 1) * stride + width <= end) return {p, stride};
+    for (std::size_t l = 0; l < m; ++l) {
+      std::copy_n(p + l * stride, d, copy + l * width);
+      std::fill(copy + l * width + d, copy + (l + 1) * width, T(0));
+    }
+    return {copy, width};
+  }
+
+  // The rows of the tile that starts at `first`, if it is a whole one.
+  Ahead AheadOf(std::size_t first) const {
+    if (first + kTile > static_cast<std::size_t>(rows.n)) return {};
+    const auto stride = static_cast<std::size_t>(rows.stride);
+    return {reinterpret_cast<const char*>(rows.data + first * stride), stride * sizeof(T),
+            static_cast<std::size_t>(rows.d) * sizeof(T)};
+  }
+};
+
+template <class T>
+class Leaf {
+ public:
+  Leaf(const LeafTask<T>& task, LeafSums& out) : task_(task), out_(out) {
+    one_matrix_ = task.keys.data == task.values.data && task.keys.stride == task.values.stride &&
+                  task.keys.d == task.values.d;
+    Allocate();
+    ChooseShift(task.keys, keys_.shift);
+    if (!one_matrix_) ChooseShift(task.values, values_.shift);
+    a_offset_ = Dot(task.a, keys_.shift, task.keys.d);
+    if (task.r != nullptr) r_offset_ = Dot(task.r, values_.shift, task.values.d);
+  }
+
+  void Run() {
+    const auto n = static_cast<std::size_t>(task_.keys.n);
+    for (std::size_t first = 0; first < n; first += kTile) {
+      const std::size_t m = std::min(kTile, n - first);
+      if (task_.r == nullptr) {
+        RunTile<false>(first, m);
+      } else {
+        RunTile<true>(first, m);
+      }
+    }
+    Finish();
+  }
+
+ private:
+  using D = hn::ScalableTag<T>;
+
+  // All buffers from one aligned block per thread: a leaf can be as short as one token.
+  void Allocate() {
+    const std::size_t N = hn::Lanes(D());
+    const auto pad = [N](std::size_t n) { return (n + N - 1) / N * N; };
+    const std::size_t dk = pad(static_cast<std::size_t>(task_.keys.d));
+    const std::size_t dv = pad(static_cast<std::size_t>(task_.values.d));
+    const std::size_t width = std::max(dk, dv), tile = pad(kTile) + 16;
+    const std::size_t second = task_.second ? width * width : 0;
+    std::size_t used = 0;
+    const std::size_t total =
+        width * (8 + 2 * kTile) + 3 * tile + second + (2 * width + second) * 8 / sizeof(T) + 64;
+    static thread_local hwy::AlignedFreeUniquePtr<T[]> block;
+    static thread_local std::size_t capacity = 0;
+    if (capacity < total) {
+      block = hwy::AllocateAligned<T>(total);
+      capacity = total;
+    }
+    const auto take = [&](std::size_t n) {
+      T* p = block.get() + used;
+      used += n;
+      return p;
+    };
+    const auto take_zero = [&](std::size_t n) {
+      T* p = take(n);
+      std::fill_n(p, n, T(0));
+      return p;
+    };
+    keys_ = {task_.keys, dk, take_zero(dk), take(kTile * dk)};
+    values_ = {task_.values, dv, take_zero(dv), take(kTile * dv)};
+    if (one_matrix_) values_.shift = keys_.shift;
+    a_ = take_zero(dk);
+    std::copy_n(task_.a, task_.keys.d, a_);
+    r_ = take_zero(dv);
+    if (task_.r != nullptr) std::copy_n(task_.r, task_.values.d, r_);
+    s_ = take(tile);
+    t_ = take(tile);
+    k_ = take(tile);
+    x_ = task_.of_keys ? &keys_ : &values_;
+    tile_sum_ = take(width);
+    tile_product_ = take(width);
+    tile_second_ = take(second);
+    auto* wide = reinterpret_cast<double*>(take((2 * width + second) * 8 / sizeof(T)));
+    std::fill_n(wide, 2 * width + second, 0.0);
+    sum_ = wide;
+    product_ = wide + width;
+    second_ = wide + 2 * width;
+  }
+
+  static double Dot(const T* a, const T* b, Index d) {
+    double sum = 0;
+    for (Index j = 0; j < d; ++j) sum += static_cast<double>(a[j]) * static_cast<double>(b[j]);
+    return sum;
+  }
+
+  template <bool kProduct>
+  void RunTile(std::size_t first, std::size_t m) {
+    const D d;
+    const std::size_t N = hn::Lanes(d);
+    const Tile<T> keys = keys_.At(first, m);
+    const Tile<T> values = one_matrix_ ? keys : values_.At(first, m);
+    const Ahead later_values = one_matrix_ ? Ahead() : values_.AheadOf(first);
+    constexpr int kMany = 32 / sizeof(T), kFew = 4;
+    if (kProduct && one_matrix_) {
+      Dots<kFew, true>(d, keys, m, keys_.width, keys_.shift, a_, r_, s_, t_, Ahead());
+    } else {
+      Dots<kMany, false>(d, keys, m, keys_.width, keys_.shift, a_, a_, s_, s_, later_values);
+      if (kProduct) {
+        Dots<kMany, false>(d, values, m, values_.width, values_.shift, r_, r_, t_, t_, Ahead());
+      }
+    }
+    if (task_.bias != nullptr) {
+      for (std::size_t l = 0; l < m; ++l) s_[l] += task_.bias[first + l];
+    }
+    for (std::size_t l = m; l < m + N; ++l) {  // lanes past the end weigh nothing
+      s_[l] = -std::numeric_limits<T>::infinity();
+      t_[l] = 0;
+    }
+    if (!Weigh<kProduct>(m)) return;
+    const Tile<T> x = task_.of_keys ? keys : values;
+    SumRows<kProduct>(d, x, m, x_->width, x_->shift, s_, k_, tile_sum_, tile_product_,
+                      keys_.AheadOf(first + kTile));
+    for (std::size_t j = 0; j < x_->width; ++j) sum_[j] += static_cast<double>(tile_sum_[j]);
+    if (kProduct) {
+      const double drift = f_tile_ - f_first_;
+      for (std::size_t j = 0; j < x_->width; ++j) {
+        product_[j] +=
+            static_cast<double>(tile_product_[j]) + drift * static_cast<double>(tile_sum_[j]);
+      }
+    }
+    if (task_.second) AddSecond(x, m);
+  }
+
+  // Scores to weights e^{s - max}, and k = w (t - f) with f the tile's own mean of t, so that the
+  // sums in T are centred. False if the whole tile weighs nothing.
+  template <bool kProduct>
+  bool Weigh(std::size_t m) {
+    const D d;
+    const std::size_t N = hn::Lanes(d);
+    auto max_v = hn::Load(d, s_);
+    for (std::size_t l = N; l < m; l += N) max_v = hn::Max(max_v, hn::Load(d, s_ + l));
+    const T tile_max = hn::GetLane(hn::MaxOfLanes(d, max_v));
+    if (tile_max == -std::numeric_limits<T>::infinity()) return false;
+    if (!(tile_max <= max_)) Raise(tile_max);  // NaN raises too, and so reaches the result
+    const auto max_l = hn::Set(d, max_);
+    auto norm_v = hn::Zero(d), t_v = hn::Zero(d);
+    for (std::size_t l = 0; l < m; l += N) {
+      const auto w = simd::HWY_NAMESPACE::ExpOfNonPositive(d, hn::Sub(hn::Load(d, s_ + l), max_l));
+      hn::Store(w, d, s_ + l);
+      norm_v = hn::Add(norm_v, w);
+      if (kProduct) t_v = hn::MulAdd(w, hn::Load(d, t_ + l), t_v);
+    }
+    const T norm = hn::GetLane(hn::SumOfLanes(d, norm_v));
+    if (norm == 0) return false;
+    norm_ += static_cast<double>(norm);
+    if (kProduct) {
+      const T f = hn::GetLane(hn::SumOfLanes(d, t_v)) / norm;
+      const auto f_v = hn::Set(d, f);
+      auto sum_k = hn::Zero(d);
+      for (std::size_t l = 0; l < m; l += N) {
+        const auto k = hn::Mul(hn::Load(d, s_ + l), hn::Sub(hn::Load(d, t_ + l), f_v));
+        hn::Store(k, d, k_ + l);
+        sum_k = hn::Add(sum_k, k);
+      }
+      f_tile_ = static_cast<double>(f);
+      if (std::isnan(f_first_)) f_first_ = f_tile_;
+      t_sum_ += f_tile_ * static_cast<double>(norm);
+      k_sum_ += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, sum_k)));
+    }
+    return true;
+  }
+
+  void Raise(T max) {
+    const double factor = norm_ == 0 ? 1 : std::exp(static_cast<double>(max_) - max);
+    norm_ *= factor;
+    t_sum_ *= factor;
+    k_sum_ *= factor;
+    for (std::size_t j = 0; j < x_->width; ++j) sum_[j] *= factor;
+    for (std::size_t j = 0; j < x_->width; ++j) product_[j] *= factor;
+    if (task_.second) {
+      for (std::size_t j = 0; j < x_->width * x_->width; ++j) second_[j] *= factor;
+    }
+    max_ = max;
+  }
+
+  // second += sum_l w_l (x_l - c)(x_l - c)'
+  void AddSecond(Tile<T> x, std::size_t m) {
+    const D d;
+    const std::size_t N = hn::Lanes(d), width = x_->width,
+                      dim = static_cast<std::size_t>(x_->rows.d);
+    std::fill_n(tile_second_, dim * width, T(0));
+    for (std::size_t l = 0; l < m; ++l) {
+      const T* p = x.p + l * x.stride;
+      for (std::size_t i = 0; i < dim; ++i) {
+        const auto w = hn::Set(d, s_[l] * (p[i] - x_->shift[i]));
+        for (std::size_t j = 0; j < width; j += N) {
+          const auto centred = hn::Sub(hn::LoadU(d, p + j), hn::Load(d, x_->shift + j));
+          T* row = tile_second_ + i * width + j;
+          hn::Store(hn::MulAdd(w, centred, hn::Load(d, row)), d, row);
+        }
+      }
+    }
+    for (std::size_t i = 0; i < dim * width; ++i)
+      second_[i] += static_cast<double>(tile_second_[i]);
+  }
+
+  // From sums about the shift to the state. k_sum is what rounding left of sum w (t - f) = 0:
+  // taking it times the mean off the product makes that exactly centred in x.
+  void Finish() {
+    const auto dim = static_cast<std::size_t>(x_->rows.d);
+    out_.max = norm_ == 0 ? -std::numeric_limits<double>::infinity()
+                          : static_cast<double>(max_) + a_offset_;
+    out_.norm = norm_;
+    out_.t_sum = task_.r == nullptr ? 0 : t_sum_ + norm_ * r_offset_;
+    const double f = norm_ == 0 ? 0 : t_sum_ / norm_;
+    for (std::size_t j = 0; j < dim; ++j) {
+      out_.sum[j] = sum_[j] + norm_ * static_cast<double>(x_->shift[j]);
+      if (task_.r != nullptr) {
+        out_.product[j] = norm_ == 0 ? 0 : product_[j] + (f_first_ - f - k_sum_ / norm_) * sum_[j];
+      }
+    }
+    if (!task_.second) return;
+    for (std::size_t i = 0; i < dim; ++i) {
+      for (std::size_t j = 0; j < dim; ++j) {
+        out_.second[i * dim + j] =
+            norm_ == 0 ? 0 : second_[i * x_->width + j] - sum_[i] * (sum_[j] / norm_);
+      }
+    }
+  }
+
+  const LeafTask<T>& task_;
+  LeafSums& out_;
+  bool one_matrix_;
+  Side<T> keys_, values_;
+  const Side<T>* x_;
+  T *a_, *r_;       // [width] padded with zeros
+  T *s_, *t_, *k_;  // [kTile] scores then weights, t, w (t - f)
+  T *tile_sum_, *tile_product_, *tile_second_;
+  double *sum_, *product_, *second_;  // about the shift, relative to max_
+  double a_offset_ = 0, r_offset_ = 0;
+  T max_ = -std::numeric_limits<T>::infinity();
+  double norm_ = 0, t_sum_ = 0, k_sum_ = 0, f_tile_ = 0;
+  double f_first_ = std::numeric_limits<double>::quiet_NaN();
+};
+
+template <class T>
+void RunLeaf(const LeafTask<T>& task, LeafSums& sums) {
+  Leaf<T>(task, sums).Run();
+}
+
+void LeafFloat(const LeafTask<float>& task, LeafSums& sums) { RunLeaf(task, sums); }
+void LeafDouble(const LeafTask<double>& task, LeafSums& sums) { RunLeaf(task, sums); }
+const char* LeafTarget() { return hwy::TargetName(HWY_TARGET); }
+
+}  // namespace esscher::detail::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace esscher {
+namespace detail {
+
+HWY_EXPORT(LeafFloat);
+HWY_EXPORT(LeafDouble);
+HWY_EXPORT(LeafTarget);
+
+void run_leaf(const LeafTask<float>& task, LeafSums& sums) {
+  ESSCHER_DISPATCH(LeafFloat)(task, sums);
+}
+
+void run_leaf(const LeafTask<double>& task, LeafSums& sums) {
+  ESSCHER_DISPATCH(LeafDouble)(task, sums);
+}
+
+template <class T>
+TiltState leaf_state(const LeafTask<T>& task) {
+  const Index d = task.of_keys ? task.keys.d : task.values.d;
+  TiltState state = TiltState::neutral(d, task.r != nullptr, task.second);
+  state.count = task.keys.n;
+  if (task.keys.n == 0) return state;
+  LeafSums sums{0, 0, 0, state.sum.data(), state.product.data(), state.second.data()};
+  run_leaf(task, sums);
+  state.max = sums.max;
+  state.norm = sums.norm;
+  state.t_sum = sums.t_sum;
+  return state;
+}
+
+template TiltState leaf_state(const LeafTask<float>&);
+template TiltState leaf_state(const LeafTask<double>&);
+
+}  // namespace detail
+
+std::string tilt_target() { return ESSCHER_DISPATCH(detail::LeafTarget)(); }
+
+}  // namespace esscher
+#endif

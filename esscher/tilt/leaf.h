@@ -1,0 +1,36 @@
+// One leaf of the merge tree: the moments of at most kTiltLeaf tokens, by SIMD. Not a public
+// header.
+#pragma once
+
+#include "esscher/tilt/tilt.h"
+
+namespace esscher::detail {
+
+// s_l = <a, keys_l> + bias_l; t_l = <r, values_l> if r; moments of x = keys or values.
+template <class T>
+struct LeafTask {
+  const T* a = nullptr;     // [dk]
+  const T* r = nullptr;     // [dv] or null: no product
+  Rows<T> keys;             // [n,dk]
+  Rows<T> values;           // [n,dv]
+  const T* bias = nullptr;  // [n] or null
+  bool of_keys = false;     // x = keys, else values
+  bool second = false;
+};
+
+// The leaf's state; arrays are written, not added to.
+struct LeafSums {
+  double max, norm, t_sum;
+  double* sum;      // [d]
+  double* product;  // [d] or null
+  double* second;   // [d,d] or null
+};
+
+void run_leaf(const LeafTask<float>& task, LeafSums& sums);
+void run_leaf(const LeafTask<double>& task, LeafSums& sums);
+
+// The same as a TiltState.
+template <class T>
+TiltState leaf_state(const LeafTask<T>& task);
+
+}  // namespace esscher::detail

@@ -1,0 +1,163 @@
+// Inner loops over one tile of tokens: shifted dot products and weighted sums of rows.
+
+#if defined(ESSCHER_TILT_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ESSCHER_TILT_TILE_INL_H_
+#undef ESSCHER_TILT_TILE_INL_H_
+#else
+#define ESSCHER_TILT_TILE_INL_H_
+#endif
+
+#include <cstddef>
+
+#include "hwy/cache_control.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace esscher::detail::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Rows p + l * stride; each may be read up to the next multiple of the vector size.
+template <class T>
+struct Tile {
+  const T* p;
+  std::size_t stride;
+};
+
+// What to fetch while working on something else: row l of the tile that comes next.
+struct Ahead {
+  const char* p = nullptr;  // null: nothing
+  std::size_t stride = 0;   // bytes
+  std::size_t bytes = 0;    // per row
+
+  HWY_INLINE void Fetch(std::size_t l) const {
+    if (p == nullptr) return;
+    for (std::size_t b = 0; b < bytes; b += 64) hwy::Prefetch(p + l * stride + b);
+  }
+};
+
+#if HWY_TARGET != HWY_SCALAR
+// Adds the 128-bit blocks of v.
+template <class D, class V>
+HWY_INLINE auto SumBlocks(D d, V v) {
+  if constexpr (hn::MaxLanes(d) * sizeof(hn::TFromD<D>) <= 16) {
+    return v;
+  } else {
+    const hn::Half<D> dh;
+    return SumBlocks(dh, hn::Add(hn::LowerHalf(dh, v), hn::UpperHalf(dh, v)));
+  }
+}
+#endif
+
+// out[g] = sum of the lanes of v[g], for as many vectors as one 128-bit block has lanes.
+template <class D, class V>
+HWY_INLINE void StoreLaneSums([[maybe_unused]] D d, const V* v, hn::TFromD<D>* out) {
+  using T = hn::TFromD<D>;
+#if HWY_TARGET == HWY_SCALAR
+  for (std::size_t g = 0; g < 16 / sizeof(T); ++g) out[g] = hn::GetLane(v[g]);
+#else
+  const hn::CappedTag<T, 16 / sizeof(T)> block;
+  const auto pair = [d](V x, V y) HWY_ATTR {
+    return hn::Add(hn::InterleaveLower(d, x, y), hn::InterleaveUpper(d, x, y));
+  };
+  if constexpr (sizeof(T) == 8) {
+    hn::StoreU(SumBlocks(d, pair(v[0], v[1])), block, out);
+  } else {
+    const hn::RepartitionToWide<D> wide;
+    const auto v01 = hn::BitCast(wide, pair(v[0], v[1]));
+    const auto v23 = hn::BitCast(wide, pair(v[2], v[3]));
+    const auto low = hn::BitCast(d, hn::InterleaveLower(wide, v01, v23));
+    const auto high = hn::BitCast(d, hn::InterleaveUpper(wide, v01, v23));
+    hn::StoreU(SumBlocks(d, hn::Add(low, high)), block, out);
+  }
+#endif
+}
+
+// s[l] = <a, x_l - c>, and with kPair t[l] = <r, x_l - c>, for l < m rounded up to G.
+template <int G, bool kPair, class D, class T = hn::TFromD<D>>
+HWY_INLINE void Dots(D d, Tile<T> x, std::size_t m, std::size_t width, const T* c, const T* a,
+                     const T* r, T* s, T* t, Ahead ahead) {
+  const std::size_t N = hn::Lanes(d);
+  constexpr int kBlock = 16 / sizeof(T);
+  for (std::size_t l = 0; l < m; l += G) {
+    const T* p[G];
+    for (int g = 0; g < G; ++g) {
+      p[g] = x.p + HWY_MIN(l + static_cast<std::size_t>(g), m - 1) * x.stride;
+      ahead.Fetch(l + static_cast<std::size_t>(g));
+    }
+    hn::Vec<D> sum_a[G], sum_r[G];
+    for (int g = 0; g < G; ++g) sum_a[g] = sum_r[g] = hn::Zero(d);
+    for (std::size_t j = 0; j < width; j += N) {
+      const auto c_j = hn::Load(d, c + j);
+      const auto a_j = hn::Load(d, a + j);
+      const auto r_j = kPair ? hn::Load(d, r + j) : a_j;
+      for (int g = 0; g < G; ++g) {
+        const auto below = hn::Sub(c_j, hn::LoadU(d, p[g] + j));  // c - x: the load folds in
+        sum_a[g] = hn::NegMulAdd(below, a_j, sum_a[g]);
+        if (kPair) sum_r[g] = hn::NegMulAdd(below, r_j, sum_r[g]);
+      }
+    }
+    for (int g = 0; g < G; g += kBlock) {
+      StoreLaneSums(d, sum_a + g, s + l + static_cast<std::size_t>(g));
+      if (kPair) StoreLaneSums(d, sum_r + g, t + l + static_cast<std::size_t>(g));
+    }
+  }
+}
+
+// Columns j .. j + C vectors of sum_l w_l (x_l - c) and, with kPair, sum_l k_l (x_l - c).
+// U tokens at a time with their own accumulators, so that short rows do not wait for FMA latency.
+template <int C, int U, bool kPair, class D, class T = hn::TFromD<D>>
+HWY_INLINE void SumColumns(D d, Tile<T> x, std::size_t m, std::size_t j, const T* c, const T* w,
+                           const T* k, T* sum, T* product, Ahead ahead) {
+  const std::size_t N = hn::Lanes(d);
+  hn::Vec<D> sum_w[U][C], sum_k[U][C], shift[C];
+  for (int i = 0; i < C; ++i) {
+    shift[i] = hn::Load(d, c + j + static_cast<std::size_t>(i) * N);
+    for (int u = 0; u < U; ++u) sum_w[u][i] = sum_k[u][i] = hn::Zero(d);
+  }
+  const auto add = [&](std::size_t l, int u) HWY_ATTR {
+    ahead.Fetch(l);
+    const auto w_l = hn::Set(d, w[l]);
+    const auto k_l = kPair ? hn::Set(d, k[l]) : w_l;
+    const T* p = x.p + l * x.stride + j;
+    for (int i = 0; i < C; ++i) {
+      const auto below = hn::Sub(shift[i], hn::LoadU(d, p + static_cast<std::size_t>(i) * N));
+      sum_w[u][i] = hn::NegMulAdd(below, w_l, sum_w[u][i]);
+      if (kPair) sum_k[u][i] = hn::NegMulAdd(below, k_l, sum_k[u][i]);
+    }
+  };
+  std::size_t l = 0;
+  for (; l + U <= m; l += U) {
+    for (int u = 0; u < U; ++u) add(l + static_cast<std::size_t>(u), u);
+  }
+  for (; l < m; ++l) add(l, 0);
+  for (int i = 0; i < C; ++i) {
+    for (int u = 1; u < U; ++u) {
+      sum_w[0][i] = hn::Add(sum_w[0][i], sum_w[u][i]);
+      sum_k[0][i] = hn::Add(sum_k[0][i], sum_k[u][i]);
+    }
+    hn::Store(sum_w[0][i], d, sum + j + static_cast<std::size_t>(i) * N);
+    if (kPair) hn::Store(sum_k[0][i], d, product + j + static_cast<std::size_t>(i) * N);
+  }
+}
+
+// sum = sum_l w_l (x_l - c) [width] and, with kPair, product = sum_l k_l (x_l - c) [width].
+template <bool kPair, class D, class T = hn::TFromD<D>>
+HWY_INLINE void SumRows(D d, Tile<T> x, std::size_t m, std::size_t width, const T* c, const T* w,
+                        const T* k, T* sum, T* product, Ahead ahead) {
+  const std::size_t N = hn::Lanes(d);
+  std::size_t j = 0;
+  const Ahead none;
+  const auto next = [&] { return j == 0 ? ahead : none; };
+  for (; j + 4 * N <= width; j += 4 * N) {
+    SumColumns<4, kPair ? 1 : 2, kPair>(d, x, m, j, c, w, k, sum, product, next());
+  }
+  for (; j + 2 * N <= width; j += 2 * N) {
+    SumColumns<2, kPair ? 2 : 4, kPair>(d, x, m, j, c, w, k, sum, product, next());
+  }
+  if (j < width) SumColumns<1, 4, kPair>(d, x, m, j, c, w, k, sum, product, next());
+}
+
+}  // namespace esscher::detail::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

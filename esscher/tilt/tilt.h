@@ -1,0 +1,76 @@
+// Softmax-weighted sums of given tokens: the direct kernels.
+//
+//   s_l = <a, k_l> + b_l,   omega = softmax(s),   t_l = <r, v_l>
+//   tilt          zbar = sum omega_l v_l                                     forward
+//   tilt_product  kbar and sum omega_l (t_l - f)(k_l - kbar), f = sum omega t   VJP in a; with keys
+//   =
+//                 values = tokens it gives zbar and C_hat r in one pass, forward and VJP together
+//   tilt_second   zbar and C_hat
+//   tilt_prefixes zbar of the first n tokens for every requested n, in one pass
+// Many queries and many prompts: many.h.
+// All pass once over memory. Inputs must be finite, except b_l = -inf: a masked token.
+//
+// Sums. Tokens are read relative to a shift c taken from the data (rounding errors scale with the
+// spread of tokens, not with their distance from 0). T-precision sums run over at most 96 tokens;
+// they are added in double. Leaves of kLeaf tokens are merged in a tree that depends on n only, so
+// results are the same bits for any thread count.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "esscher/base/error.h"
+#include "esscher/base/linalg.h"
+#include "esscher/tilt/state.h"
+
+namespace esscher {
+
+// Tokens per leaf of the merge tree; also the grain of threads.
+inline constexpr Index kTiltLeaf = 4096;
+
+// Rows of an array in memory: x_l = data + l * stride, [n,d]. T is float or double.
+template <class T>
+struct Rows {
+  const T* data = nullptr;
+  Index n = 0;
+  Index d = 0;
+  Index stride = 0;
+
+  Rows() = default;
+  Rows(const T* data_, Index n_, Index d_) : Rows(data_, n_, d_, d_) {}
+  Rows(const T* data_, Index n_, Index d_, Index stride_)
+      : data(data_), n(n_), d(d_), stride(stride_) {
+    if (n < 0) throw_argument("Rows", "n", std::to_string(n), "a number >= 0");
+    if (d < 1) throw_argument("Rows", "d", std::to_string(d), "a number >= 1");
+    if (stride < d) throw_argument("Rows", "stride", std::to_string(stride), "at least d");
+  }
+
+  Rows slice(Index first, Index count) const { return {data + first * stride, count, d, stride}; }
+};
+
+// a [dk], keys [n,dk], values [n,dv], log_weights b [n] or empty.
+template <class T>
+TiltState tilt(std::span<const T> a, const Rows<T>& keys, const Rows<T>& values,
+               std::span<const T> log_weights = {});
+
+// a [dk], r [dv]; the state's rows are the keys: sum [dk], product [dk], t_mean() = <r, vbar>.
+template <class T>
+TiltState tilt_product(std::span<const T> a, std::span<const T> r, const Rows<T>& keys,
+                       const Rows<T>& values, std::span<const T> log_weights = {});
+
+// a [d], tokens [n,d]: mean and covariance.
+template <class T>
+TiltState tilt_second(std::span<const T> a, const Rows<T>& tokens,
+                      std::span<const T> log_weights = {});
+
+// Row i of the result [lengths,dv] is the mean over the first lengths[i] tokens; lengths are
+// increasing, between 1 and n.
+template <class T>
+Matrix tilt_prefixes(std::span<const T> a, const Rows<T>& keys, const Rows<T>& values,
+                     std::span<const Index> lengths, std::span<const T> log_weights = {});
+
+// Name of the target the tilt kernels run on, from inside them.
+std::string tilt_target();
+
+}  // namespace esscher
