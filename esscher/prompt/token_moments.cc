@@ -11,10 +11,10 @@ namespace {
 using Columns = TokenMoments::Columns;
 
 constexpr double kStep = TokenMoments::kStep;
-constexpr double kFineStep = 0.5;       // in units of g
-constexpr double kReach = 9.2;          // standard deviations kept: e^{-9.2^2/2} = 4e-19
-constexpr long kTableFirst = -8 * 900;  // log y from -900, where y^4 e^-y underflows harmlessly,
-constexpr long kTableLast = 8 * 7;      // to 7, where e^-y = 0 in double
+constexpr double kFineStep = 0.6;       // in units of g: error 2 exp(-2 pi^2 / 0.36) = 3e-24
+constexpr double kReach = 8.8;          // standard deviations kept: e^{-8.8^2/2} = 2e-17
+constexpr long kTableFirst = -6 * 900;  // log y from -900, where y^4 e^-y underflows harmlessly,
+constexpr long kTableLast = 6 * 7;      // to 7, where e^-y = 0 in double
 
 // Columns 1 - e^-y, y e^-y, .., y^4 e^-y at rows y.
 void fill_functions(const double y, Columns& rows, Eigen::Index row) {
@@ -37,7 +37,7 @@ const Columns& y_table() {
 }  // namespace
 
 TokenMoments::TokenMoments(double tau, double shift, int degree, double u_min)
-    : tau_(tau), degree_(degree), fine_(tau < 2 * kStep) {
+    : tau_(tau), degree_(degree), fine_(tau * kFineStep < kStep) {
   const double step = fine_ ? kFineStep : kStep / tau;
   // y^4 tilts g by 4 tau, but y beyond the table is worth nothing.
   double reach = kReach + 4 * tau;
@@ -69,11 +69,11 @@ TokenMoments::TokenMoments(double tau, double shift, int degree, double u_min)
 
 TokenMoments::Window TokenMoments::window(long i) const {
   const long n = kernel_.rows();
-  // Left end: y times the Gaussian is e^-42 below its largest value for y <= 1 there.
+  // Left end: y times the Gaussian is e^-39 below its largest value for y <= 1 there.
   const double u = static_cast<double>(i) * kStep;
   const double centre = u + tau_ * tau_;
   const double peak = std::min(0.0, centre);
-  const double left = centre - std::sqrt((peak - centre) * (peak - centre) + 84 * tau_ * tau_);
+  const double left = centre - std::sqrt((peak - centre) * (peak - centre) + 78 * tau_ * tau_);
   long first = std::max(i + kernel_first_, static_cast<long>(std::floor(left / kStep)));
   first = std::max(first, kTableFirst);
   const long last = std::min(i + kernel_first_ + n - 1, kTableLast);
@@ -115,6 +115,16 @@ TokenMoments::Table TokenMoments::all(long i) const {
       y_table().middleRows(w.first, w.count).transpose() * kernel_.middleRows(w.kernel, w.count);
   G(0, 0) += w.tail;
   return G;
+}
+
+// log1p keeps (1 - psi)^L for tiny psi; psi may exceed 1 by rounding.
+Survival::Survival(std::int64_t L, double psi) {
+  const double log_phi = std::log1p(-std::min(psi, 1.0));
+  double falling = 1;
+  for (std::int64_t p = 1; p <= 4 && p <= L; ++p) {
+    falling *= static_cast<double>(L - p + 1);
+    power[p] = L == p ? falling : falling * std::exp(static_cast<double>(L - p) * log_phi);
+  }
 }
 
 }  // namespace esscher

@@ -3,23 +3,24 @@
 //   psi(u) = E[1 - e^-y]        G_kj(u) = E[y^k e^-y x^j],  x = g - shift,  k = 1..4
 //
 // by the trapezoidal rule in log y. The integrands are analytic in the strip |Im log y| < pi/2 and
-// Gaussian or doubly exponential at the ends, so step 1/8 leaves errors below 1e-16. The functions
-// of y then live on one fixed lattice log y = j/8, tabulated once per process, and a moment is a
-// dot product of that table with a Gaussian. For tau < 1/4 the lattice would be too coarse for the
-// Gaussian and the nodes follow it: g = j/2.
+// Gaussian or doubly exponential at the ends, so step 1/6 leaves errors below 1e-16. The functions
+// of y then live on one fixed lattice log y = j/6, tabulated once per process, and a moment is a
+// dot product of that table with a Gaussian. For tau < 0.28 the lattice would be too coarse for the
+// Gaussian and the nodes follow it.
 #pragma once
 
 #include <Eigen/Dense>
+#include <cstdint>
 
 namespace esscher {
 
 class TokenMoments {
  public:
-  static constexpr double kStep = 0.125;
+  static constexpr double kStep = 1.0 / 6;
   using Table = Eigen::Matrix<double, 5, 5>;  // (k, j); row 0 holds psi in column 0
   using Columns = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic>;
 
-  // degree: the largest j wanted, 0..4. [u_min, u_max] bounds the arguments of later calls.
+  // degree: the largest j wanted, 0..4. u_min: no later call asks for a smaller u.
   TokenMoments(double tau, double shift, int degree, double u_min);
 
   // psi, G_10, G_20 and G_22 (degree >= 2) only, at u = i * kStep.
@@ -42,11 +43,17 @@ class TokenMoments {
 
   double tau_;
   int degree_;
-  bool fine_;  // tau < 1/4: nodes g = j/2, functions of y evaluated at each u
+  bool fine_;  // small tau: nodes follow g, functions of y evaluated at each u
   long kernel_first_ = 0;
   Columns kernel_;          // [nodes, degree + 1]: weight * x^j
   Eigen::VectorXd tail_;    // [nodes + 1]: weight of nodes >= row
   Eigen::VectorXd growth_;  // [nodes]: e^{tau g}, fine only
+};
+
+// power[p] = L!/(L-p)! (1 - psi)^{L-p} for p = 1..4, 0 where L < p.
+struct Survival {
+  Survival(std::int64_t L, double psi);
+  double power[5] = {};
 };
 
 }  // namespace esscher

@@ -64,19 +64,6 @@ class Sum {
   double total_ = 0, last_ = 0;
 };
 
-// L!/(L-p)! (1 - psi)^{L-p} for p = 1..4; 0 where L < p. log1p keeps (1 - psi)^L for tiny psi.
-struct Survival {
-  Survival(std::int64_t L, double psi) {
-    const double log_phi = std::log1p(-std::min(psi, 1.0));
-    double falling = 1;
-    for (std::int64_t p = 1; p <= 4 && p <= L; ++p) {
-      falling *= static_cast<double>(L - p + 1);
-      power[p] = L == p ? falling : falling * std::exp(static_cast<double>(L - p) * log_phi);
-    }
-  }
-  double power[5] = {};
-};
-
 Universal finish(double tau, double H, double pairs, double M2c_ratio) {
   const double tau2 = tau * tau;
   return {tau2 * pairs, tau2 * M2c_ratio, H, pairs, M2c_ratio, std::abs(H + pairs - 1)};
@@ -89,6 +76,7 @@ Universal finish(double tau, double H, double pairs, double M2c_ratio) {
 // + L(L-1) tau^2 int G_2^2 phi^{L-2}: only positive terms.
 Universal universal(std::int64_t L, double tau) {
   check(L, tau);
+  if (L == 1) return {0, tau * tau * (1 + tau * tau), 1, 0, 1 + tau * tau, 0};
   const Nodes nodes(static_cast<double>(L), tau);
   const TokenMoments token(tau, tau, 2, nodes.u_min());
   Sum H, pairs, M2c;
@@ -98,7 +86,7 @@ Universal universal(std::int64_t L, double tau) {
     H.add(survival.power[1] * G.G2);
     pairs.add(survival.power[2] * G.G1 * G.G1);
     M2c.add(survival.power[1] * G.G2xx + survival.power[2] * tau * tau * G.G2 * G.G2);
-    return !(H.done(1e-18) && M2c.done(1e-18) && (L == 1 || pairs.done(1e-18)));
+    return !(H.done(3e-17) && M2c.done(3e-17) && pairs.done(3e-17));
   });
   const double du = nodes.step();
   return finish(tau, H.total() * du, pairs.total() * du, M2c.total() * du);
