@@ -27,10 +27,14 @@ int run(int argc, char** argv) {
       "Softmax attention as an operator on measures: what an infinite prompt does, and how far a\n"
       "finite one is from it.",
       "esscher"};
-  app.set_version_flag("--version", std::string("esscher ") + kVersion);
+  app.set_version_flag("--version",
+                       std::string("esscher ") + kVersion + " (" + build_commit() + ")");
   app.footer("'esscher VERB --help' explains a verb and shows examples.");
   app.require_subcommand(1);
   Globals globals;
+  add_limit(app, globals);
+  add_attend(app, globals);
+  add_universal(app, globals);
   add_targets(app, globals);
   try {
     app.parse(argc, argv);

@@ -1,0 +1,144 @@
+// esscher attend: attention on given tokens, next to the limit of a reference measure.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "cli/rows.h"
+#include "cli/verbs.h"
+#include "esscher/base/error.h"
+#include "esscher/io/matrix.h"
+#include "esscher/measure/gaussian.h"
+
+namespace esscher::cli {
+namespace {
+
+struct AttendOptions {
+  std::string tokens;
+  std::string reference;
+  bool derivatives = false;
+  std::int64_t queries = 8;
+};
+
+AnyMeasure read_tokens(const Table& root, const AttendOptions& options) {
+  if (!options.tokens.empty()) {
+    if (root.has("measure")) {
+      root.fail_because("measure", "given beside --tokens; give the tokens once");
+    }
+    return Empirical(read_matrix(options.tokens));
+  }
+  const Table table = root.table("measure");
+  AnyMeasure prompt = read_measure(table);
+  if (prompt.as<Empirical>() == nullptr) table.fail("type", "\"empirical\": attend needs tokens");
+  return prompt;
+}
+
+// The Gaussian with the tokens' own mean and covariance.
+AnyMeasure gaussian_fit(const Empirical& prompt) {
+  return Gaussian(prompt.mean(), prompt.tilted_cov(Vector::Zero(prompt.dim())));
+}
+
+struct Reference {
+  AnyMeasure measure;
+  std::string origin;
+};
+
+Reference read_reference(const Table& root, const AttendOptions& options,
+                         const AnyMeasure& prompt) {
+  if (!root.has("reference")) return {gaussian_fit(*prompt.as<Empirical>()), "gaussian-fit"};
+  if (!options.reference.empty()) {
+    root.fail_because("reference", "given beside --reference; give one of them");
+  }
+  const Table table = root.table("reference");
+  AnyMeasure measure = read_measure(table);
+  if (measure.dim() != prompt.dim()) {
+    table.fail_table("dimension is " + std::to_string(measure.dim()) + ", the tokens have " +
+                     std::to_string(prompt.dim()));
+  }
+  return {measure, "config"};
+}
+
+double distance(const Json& a, const Json& b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (!a[i].is_number() || !b[i].is_number()) return std::nan("");
+    sum = std::hypot(sum, a[i].get<double>() - b[i].get<double>());
+  }
+  return sum;
+}
+
+std::string table_text(const Json& document) {
+  std::string out = fmt::format("{} tokens in dimension {}, reference {} ({})\n",
+                                document.at("cardinality").dump(), document.at("dim").dump(),
+                                document.at("limit").at("measure").get<std::string>(),
+                                document.at("limit").at("origin").get<std::string>());
+  for (const Json& row : document.at("rows")) {
+    out += fmt::format("\nz       {}\n", short_text(row.at("z")));
+    out += fmt::format("output  {}\n", short_text(row.at("output")));
+    out += fmt::format("limit   {}\n", short_text(row.at("limit").at("output")));
+    out += fmt::format("error   {}\n", short_number(row.at("error")));
+    out += fmt::format("tau2    {}   ESS {}\n", short_number(row.at("tau2")),
+                       short_number(row.at("effective_sample_size")));
+  }
+  return out;
+}
+
+void run(const Globals& globals, const AttendOptions& options) {
+  const Config config = globals.load_config();
+  const Table root = config.root();
+  const AnyMeasure prompt = read_tokens(root, options);
+  const Reference reference = read_reference(root, options, prompt);
+  const Attention attention = read_attention(root, prompt.dim());
+  const RowOptions row_options{attention_is_linear(root), options.derivatives};
+  const Matrix points = query_points(root, prompt.dim(), options.queries, globals.seed);
+  config.check_all_used();
+  Json rows = Json::array();
+  double sum = 0;
+  for (Index i = 0; i < points.rows(); ++i) {
+    const Vector z = points.row(i).transpose();
+    Json row = query_row(prompt, attention, z, row_options);
+    row["limit"] = query_row(reference.measure, attention, z, row_options);
+    const double error = distance(row["output"], row["limit"]["output"]);
+    row["error"] = number(error);
+    sum += error * error;
+    rows.push_back(std::move(row));
+  }
+  const Json document{
+      {"dim", prompt.dim()},
+      {"cardinality", number(prompt.cardinality())},
+      {"kind", row_options.linear ? "linear" : "softmax"},
+      {"engine", "direct"},
+      {"rows", rows},
+      {"limit", {{"measure", reference.measure.name()}, {"origin", reference.origin}}},
+      {"error", number(std::sqrt(sum / static_cast<double>(points.rows())))}};
+  print_result(globals, "attend", document, table_text(document));
+}
+
+}  // namespace
+
+void add_attend(CLI::App& app, Globals& globals) {
+  CLI::App* verb = add_verb(
+      app, globals, "attend", "Attention on given tokens, next to the limit of a measure",
+      "Tokens: --tokens FILE (.npy .csv .npz#name .safetensors#tensor) or [measure] type =\n"
+      "\"empirical\". Each row holds the output on the tokens, the same under the reference\n"
+      "(\"limit\") and the Euclidean distance of the two outputs (\"error\"); the document's\n"
+      "\"error\" is the root mean square over rows. The reference is the table [reference], or\n"
+      "else the Gaussian with the tokens' mean and covariance.\n"
+      "Examples:\n"
+      "  esscher attend --tokens tokens.npy --set query.z=[1,0.5]\n"
+      "  esscher attend --tokens 'model.safetensors#layer0.K' --set query.file=q.csv --json\n"
+      "  esscher attend --config exp.toml --set reference.type=rademacher --set reference.dim=2");
+  const auto options = std::make_shared<AttendOptions>();
+  verb->add_option("--tokens", options->tokens, "tokens, one per row")->type_name("FILE");
+  verb->add_option("--reference", options->reference,
+                   "gaussian-fit, unless there is a table [reference]")
+      ->type_name("NAME")
+      ->check(CLI::IsMember({"gaussian-fit"}));
+  verb->add_flag("--derivatives", options->derivatives,
+                 "add the Jacobians of the output in z, U and V");
+  verb->add_option("--queries", options->queries, "queries to draw if [query] is a measure")
+      ->type_name("N")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1000000}));
+  verb->callback([&globals, options] { run(globals, *options); });
+}
+
+}  // namespace esscher::cli

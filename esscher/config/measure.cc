@@ -1,0 +1,179 @@
+#include "esscher/config/measure.h"
+
+#include "esscher/base/error.h"
+#include "esscher/config/matrix_spec.h"
+#include "esscher/io/matrix.h"
+#include "esscher/measure/affine.h"
+#include "esscher/measure/categorical.h"
+#include "esscher/measure/coordinates.h"
+#include "esscher/measure/gaussian.h"
+#include "esscher/measure/mixture.h"
+#include "esscher/measure/product.h"
+#include "esscher/measure/sphere.h"
+#include "esscher/measure/sum.h"
+
+namespace esscher {
+namespace {
+
+constexpr Range kDims = Range::between(1, 1 << 20);
+
+// Whatever a constructor refuses is an error of this table.
+template <class Make>
+auto in_table(const Table& table, const Make& make) {
+  try {
+    return make();
+  } catch (const ArgumentError& error) {
+    table.fail_table(error.what());
+  }
+}
+
+Vector sized_vector(const Table& table, std::string_view key, Index size) {
+  Vector out = table.vector(key);
+  if (out.size() != size) table.fail(key, std::to_string(size) + " numbers");
+  return out;
+}
+
+AnyMeasure read_gaussian(const Table& table) {
+  Index dim = table.has("dim") ? table.integer("dim", kDims) : kAnySize;
+  std::optional<Vector> mean;
+  if (table.has("mean")) {
+    mean = dim == kAnySize ? table.vector("mean") : sized_vector(table, "mean", dim);
+    dim = mean->size();
+  }
+  if (!table.has("cov") && dim == kAnySize) table.fail_table("expected dim, mean or cov");
+  const Matrix cov =
+      table.has("cov") ? read_cov_spec(table, "cov", dim) : Matrix(Matrix::Identity(dim, dim));
+  return Gaussian(mean ? *mean : Vector(Vector::Zero(cov.rows())), cov);
+}
+
+AnyMeasure read_empirical(const Table& table) {
+  if (table.has("file") == table.has("tokens")) {
+    table.fail_table("expected either file or tokens");
+  }
+  Matrix tokens = table.has("file") ? read_matrix(table.file("file")) : table.matrix("tokens");
+  if (table.has("dim") && table.integer("dim") != tokens.cols()) {
+    table.fail("dim", std::to_string(tokens.cols()) + ", the length of the tokens");
+  }
+  if (!table.has("weights")) return Empirical(std::move(tokens));
+  const Vector weights = sized_vector(table, "weights", tokens.rows());
+  return Empirical(std::move(tokens), weights);
+}
+
+AnyMeasure read_categorical(const Table& table) {
+  if (table.has("probs")) {
+    if (table.has("dim")) (void)sized_vector(table, "probs", table.integer("dim"));
+    return Categorical(table.vector("probs"));
+  }
+  const Index dim = table.integer("dim", kDims);
+  return Categorical(Vector::Constant(dim, 1.0 / static_cast<double>(dim)));
+}
+
+std::vector<AnyMeasure> read_parts(const Table& table) {
+  std::vector<AnyMeasure> out;
+  for (const Table& part : table.tables("parts")) out.push_back(read_measure(part));
+  return out;
+}
+
+AnyMeasure read_mixture(const Table& table) {
+  std::vector<AnyMeasure> parts = read_parts(table);
+  const auto n = static_cast<Index>(parts.size());
+  const Vector weights = table.has("weights")
+                             ? sized_vector(table, "weights", n)
+                             : Vector(Vector::Constant(n, 1.0 / static_cast<double>(n)));
+  return Mixture(weights, std::move(parts));
+}
+
+AnyMeasure read_affine(const Table& table) {
+  const std::vector<AnyMeasure> parts = read_parts(table);
+  if (parts.size() != 1) table.fail("parts", "exactly one part");
+  const Index inner = parts.front().dim();
+  const Index dim = table.has("shift") ? table.vector("shift").size() : kAnySize;
+  const Matrix B = table.has("matrix") ? read_matrix_spec(table, "matrix", dim, inner)
+                                       : Matrix(Matrix::Identity(inner, inner));
+  const Vector shift = table.has("shift") ? table.vector("shift") : Vector(Vector::Zero(B.rows()));
+  return Affine(shift, B, parts.front());
+}
+
+AnyMeasure make_measure(const Table& table) {
+  const std::string type =
+      table.choice("type", {"gaussian", "empirical", "rademacher", "uniform", "sphere", "ball",
+                            "categorical", "laplace", "mixture", "product", "affine", "sum"});
+  if (type == "gaussian") return read_gaussian(table);
+  if (type == "empirical") return read_empirical(table);
+  if (type == "categorical") return read_categorical(table);
+  if (type == "mixture") return read_mixture(table);
+  if (type == "affine") return read_affine(table);
+  if (type == "product") return Product(read_parts(table));
+  if (type == "sum") return Sum(read_parts(table));
+  const Index dim = table.integer("dim", kDims);
+  if (type == "rademacher") return Rademacher(dim);
+  if (type == "uniform") return Uniform(dim);
+  if (type == "laplace") return Laplace(dim, table.number_or("b", 1.0, Range::positive()));
+  const double radius = table.number_or("radius", 1.0, Range::positive());
+  if (type == "sphere") return Sphere(dim, radius);
+  return Ball(dim, radius);
+}
+
+// [[..], ..], or [..] for a single point.
+Matrix read_points(const Table& table, std::string_view key) {
+  const Value::Array* array = table.value(key).array();
+  const bool is_lone = array != nullptr && !array->empty() && array->front().array() == nullptr;
+  return is_lone ? Matrix(table.vector(key).transpose()) : table.matrix(key);
+}
+
+Matrix spec_or_identity(const Table& table, std::string_view key, Index rows, Index dim) {
+  if (table.has(key)) return read_matrix_spec(table, key, rows, dim);
+  return Matrix::Identity(dim, dim);
+}
+
+}  // namespace
+
+AnyMeasure read_measure(const Table& table) {
+  return in_table(table, [&] { return make_measure(table); });
+}
+
+Attention read_attention(const Table& root, Index dim) {
+  const Table table = root.table_or_empty("attention");
+  (void)attention_is_linear(root);
+  const double scale = table.number_or("score_scale", 1.0);
+  const Matrix V = spec_or_identity(table, "V", kAnySize, dim);
+  if (!table.has("K") && !table.has("Q")) {
+    const Matrix U = spec_or_identity(table, "U", dim, dim);
+    return Attention::from_uv(scale * U, V);
+  }
+  if (table.has("U")) table.fail_because("U", "given beside K or Q; give U alone or K and Q");
+  const Matrix K = read_matrix_spec(table, "K", kAnySize, dim);
+  const Matrix Q = read_matrix_spec(table, "Q", K.rows(), dim);
+  return Attention::from_kqv(K, Q, V, scale);
+}
+
+bool attention_is_linear(const Table& root) {
+  return root.table_or_empty("attention").choice_or("kind", {"softmax", "linear"}, "softmax") ==
+         "linear";
+}
+
+Query read_query(const Table& root, Index dim) {
+  const Table table = root.table("query");
+  const int ways = int{table.has("points")} + int{table.has("z")} + int{table.has("type")} +
+                   int{table.has("file") && !table.has("type")};
+  if (ways != 1) table.fail_table("expected one of points, z, file, or a measure with its type");
+  Query out;
+  std::string_view key = "type";
+  Index got = 0;
+  if (table.has("type")) {
+    out.law = read_measure(table);
+    got = out.law->dim();
+  } else {
+    key = table.has("points") ? "points" : table.has("z") ? "z" : "file";
+    out.points = key == "file" ? read_matrix(table.file(key)) : read_points(table, key);
+    got = out.points.cols();
+    if (out.points.rows() == 0) table.fail(key, "at least one point");
+  }
+  if (got != dim) {
+    table.fail_because(key, "dimension is " + std::to_string(got) + ", expected " +
+                                std::to_string(dim) + " as the measure has");
+  }
+  return out;
+}
+
+}  // namespace esscher

@@ -1,0 +1,38 @@
+// Measures, attention and queries in configuration files.
+//
+//   [measure]  type = "gaussian"     dim, mean = 0, cov = 1.0
+//              type = "empirical"    tokens = [[..], ..] or file = "tokens.npy"; weights = [..]
+//              type = "rademacher"   dim          type = "uniform"  dim
+//              type = "sphere"       dim, radius = 1     type = "ball"  dim, radius = 1
+//              type = "laplace"      dim, b = 1
+//              type = "categorical"  probs = [..], or dim for equal ones
+//              type = "mixture"      weights (equal unless given), [[measure.parts]]
+//              type = "product"      [[measure.parts]]       type = "sum"  [[measure.parts]]
+//              type = "affine"       shift = 0, matrix = I, one [[measure.parts]]
+//   [attention]  U = I, V = I, or K, Q and V; score_scale = 1; kind = "softmax"
+//   [query]      points = [[..], ..] or z = [..] or file = "z.npy", or a measure table
+#pragma once
+
+#include <optional>
+
+#include "esscher/attention/attention.h"
+#include "esscher/config/table.h"
+#include "esscher/measure/any_measure.h"
+
+namespace esscher {
+
+AnyMeasure read_measure(const Table& table);
+
+// [attention] for tokens of dimension dim; defaults where `root` has no such table.
+Attention read_attention(const Table& root, Index dim);
+// The key kind of the same table.
+bool attention_is_linear(const Table& root);
+
+// Points [n,dim], or the law that queries are drawn from.
+struct Query {
+  Matrix points;
+  std::optional<AnyMeasure> law;
+};
+Query read_query(const Table& root, Index dim);
+
+}  // namespace esscher
