@@ -1,0 +1,249 @@
+// The program as scripts see it: exit codes, what is on stdout and stderr, the documents of --json.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+#include "esscher/base/json.h"
+#include "esscher/io/file.h"
+#include "esscher/io/npy.h"
+#include "tests/testing.h"
+
+namespace esscher {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+struct Outcome {
+  int code;
+  std::string out;
+  std::string err;
+  [[nodiscard]] Json json() const { return parse_json("stdout", out); }
+};
+
+class Program : public ::testing::Test {
+ protected:
+  Program() {
+    std::string name = (std::filesystem::temp_directory_path() / "esscher.XXXXXX").string();
+    folder_ = ::mkdtemp(name.data());
+  }
+  ~Program() override { std::filesystem::remove_all(folder_); }
+
+  [[nodiscard]] std::filesystem::path file(const std::string& name) const { return folder_ / name; }
+
+  std::string config(const std::string& text) {
+    write_text(file("exp.toml"), text);
+    return "--config " + file("exp.toml").string() + " ";
+  }
+
+  Outcome run(const std::string& arguments, const std::string& redirect = "") {
+    const std::string command =
+        std::string(ESSCHER_PROGRAM) + " " + arguments + " 2>" + file("stderr").string() + redirect;
+    FILE* pipe = ::popen(command.c_str(), "r");
+    std::string out;
+    std::array<char, 4096> buffer{};
+    while (const std::size_t n = std::fread(buffer.data(), 1, buffer.size(), pipe)) {
+      out.append(buffer.data(), n);
+    }
+    const int status = ::pclose(pipe);
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, out, read_text(file("stderr"))};
+  }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+constexpr const char* kGaussian = R"(
+[measure]
+type = "gaussian"
+mean = [1.0, 0.0]
+cov = [[2.0, 0.5], [0.5, 1.0]]
+[attention]
+U = [[0.5, 0.0], [0.1, 0.3]]
+V = [[1.0, 2.0]]
+[query]
+points = [[1.0, -1.0], [0.0, 0.0]]
+)";
+
+TEST_F(Program, LimitIsTheClosedForm) {
+  const Outcome got = run("limit --json " + config(kGaussian));
+  ASSERT_EQ(got.code, 0) << got.err;
+  const Json row = got.json().at("rows").at(0);
+  // a = U z = (0.5, -0.2); m_a = m + G a = (1.9, 0.05); T = V m_a; tau2 = a'Ga; Lambda = a'm +
+  // tau2/2.
+  EXPECT_TRUE(testing::close(row.at("output").at(0).get<double>(), 2.0, 1e-14));
+  EXPECT_TRUE(testing::close(row.at("tilted_mean").at(1).get<double>(), 0.05, 1e-13));
+  EXPECT_TRUE(testing::close(row.at("tau2").get<double>(), 0.44, 1e-14));
+  EXPECT_TRUE(testing::close(row.at("log_mgf").get<double>(), 0.72, 1e-14));
+  // Second moment [[3, .5], [.5, 1]]: S a = (1.4, 0.05).
+  EXPECT_TRUE(testing::close(row.at("output_linear").at(0).get<double>(), 1.5, 1e-14));
+  EXPECT_EQ(row.at("tilted_cov").at(0).at(1), 0.5);
+  EXPECT_FALSE(row.contains("effective_sample_size"));
+  EXPECT_EQ(got.json().at("rows").at(1).at("output").at(0), 1.0);
+}
+
+TEST_F(Program, SetOverridesAndDerivativesAreGiven) {
+  const Outcome got =
+      run("limit --json --quiet --derivatives --set 'query.points=[[2,0]]' " + config(kGaussian));
+  ASSERT_EQ(got.code, 0) << got.err;
+  EXPECT_THAT(got.err, IsEmpty());
+  const Json row = got.json().at("rows").at(0);
+  // V C_a U = (3, 2.5) U.
+  EXPECT_TRUE(testing::close(row.at("jacobian_z").at(0).at(0).get<double>(), 1.75, 1e-14));
+  EXPECT_TRUE(testing::close(row.at("jacobian_z").at(0).at(1).get<double>(), 0.75, 1e-14));
+  EXPECT_EQ(row.at("jacobian_U").at(0).size(), 4U);
+}
+
+TEST_F(Program, PeopleGetATableAndScriptsOneDocument) {
+  const Outcome people = run("limit " + config(kGaussian));
+  EXPECT_EQ(people.code, 0);
+  EXPECT_THAT(people.out, HasSubstr("tau2"));
+  EXPECT_THAT(people.err, IsEmpty());
+  EXPECT_THAT(run("limit --json " + config(kGaussian)).err, HasSubstr("tau2"));
+}
+
+TEST_F(Program, NestedMeasures) {
+  const Outcome got = run("limit --json --set 'query.z=[0.3]' " + config(R"(
+[measure]
+type = "mixture"
+weights = [1, 1]
+[[measure.parts]]
+type = "affine"
+shift = [1.0]
+[[measure.parts.parts]]
+type = "rademacher"
+dim = 1
+[[measure.parts]]
+type = "gaussian"
+cov = { kind = "diagonal", values = [2.0] }
+)"));
+  ASSERT_EQ(got.code, 0) << got.err;
+  const double mgf = (0.5 + 0.5 * std::exp(0.6)) / 2 + std::exp(0.09) / 2;
+  EXPECT_TRUE(testing::close(got.json().at("rows").at(0).at("log_mgf").get<double>(), std::log(mgf),
+                             1e-13));
+}
+
+TEST_F(Program, AttendComparesTokensWithTheirGaussian) {
+  write_npy(file("tokens.npy"), (Matrix(4, 1) << -1, 1, 2, 2).finished());
+  const Outcome got =
+      run("attend --json --set 'query.z=[1]' --tokens " + file("tokens.npy").string());
+  ASSERT_EQ(got.code, 0) << got.err;
+  const Json row = got.json().at("rows").at(0);
+  const double e1 = std::exp(-1.0), e2 = std::exp(1.0), e3 = std::exp(2.0);
+  const double sum = e1 + e2 + 2 * e3;
+  const double output = (-e1 + e2 + 4 * e3) / sum;
+  EXPECT_TRUE(testing::close(row.at("output").at(0).get<double>(), output, 1e-14));
+  EXPECT_TRUE(testing::close(row.at("limit").at("output").at(0).get<double>(), 1 + 1.5, 1e-14));
+  EXPECT_TRUE(testing::close(row.at("error").get<double>(), 2.5 - output, 1e-13));
+  EXPECT_TRUE(testing::close(row.at("effective_sample_size").get<double>(),
+                             sum * sum / (e1 * e1 + e2 * e2 + 2 * e3 * e3), 1e-13));
+  const Outcome other =
+      run("attend --json --set 'query.z=[1]' --set reference.type=rademacher --set reference.dim=1 "
+          "--tokens " +
+          file("tokens.npy").string());
+  ASSERT_EQ(other.code, 0) << other.err;
+  EXPECT_TRUE(
+      testing::close(other.json().at("rows").at(0).at("limit").at("output").at(0).get<double>(),
+                     std::tanh(1.0), 1e-14));
+}
+
+TEST_F(Program, Universal) {
+  const Outcome got = run("universal --length 100 --tau 1 --json");
+  ASSERT_EQ(got.code, 0) << got.err;
+  EXPECT_TRUE(testing::close(got.json().at("M1").get<double>(), 0.97446152, 1e-8));
+  EXPECT_TRUE(testing::close(got.json().at("H").get<double>(), 0.02553848, 1e-6));
+  EXPECT_EQ(run("universal --length inf --tau 2 --json").json().at("M1"), 4.0);
+  EXPECT_EQ(run("universal --length 0 --tau 2").code, 2);
+  EXPECT_EQ(run("universal --length 10 --tau -1").code, 2);
+  EXPECT_EQ(run("universal --length 10 --tau x").code, 2);
+}
+
+TEST_F(Program, BadConfigurationIsExitTwoWithPathAndValue) {
+  struct Case {
+    const char* set;
+    const char* says;
+  };
+  for (const Case& bad : {
+           Case{"measure.maen=3", "unknown key measure.maen"},
+           Case{"mesure.dim=3", "unknown key mesure"},
+           Case{"measure.type=gausian", "measure.type is \"gausian\", expected one of"},
+           Case{"measure.mean=3", "measure.mean is 3, expected an array"},
+           Case{"measure.mean=[1,nan]", "measure.mean[1] is nan"},
+           Case{"measure.mean=[1,2,3]", "measure.cov: shape is [2,2], expected [3,3]"},
+           Case{"measure.cov=-1", "measure.cov: covariance: matrix is a matrix with eigenvalue -1"},
+           Case{"measure.cov=[[1,2],[2,1]]", "a matrix with eigenvalue -"},
+           Case{"measure.cov=[[1,0],[1,1]]", "symmetric"},
+           Case{"measure.cov={kind=\"kcm\"}", "measure.cov.rho is missing"},
+           Case{"measure.cov={kind=\"file\",path=\"none.npy\"}", "none.npy"},
+           Case{"attention.U=[[1,0]]", "attention.U: shape is [1,2], expected [2,2]"},
+           Case{"attention.K=1", "attention.U"},
+           Case{"query.points=[[1,2,3]]", "query.points: dimension is 3, expected 2"},
+           Case{"query.z=[1,2]", "query: expected one of"},
+           Case{"measure", "expected key.path=value"},
+       }) {
+    const Outcome got = run("limit --json --out " + file("out").string() + " --set '" + bad.set +
+                            "' " + config(kGaussian));
+    EXPECT_EQ(got.code, 2) << bad.set;
+    EXPECT_THAT(got.err, HasSubstr(bad.says)) << bad.set;
+    EXPECT_THAT(got.out, IsEmpty()) << bad.set;
+    EXPECT_FALSE(std::filesystem::exists(file("out"))) << bad.set;
+  }
+}
+
+TEST_F(Program, BadInputFilesAreExitTwo) {
+  write_text(file("bad.csv"), "1,2\n3,nan\n");
+  const Outcome got = run("attend --set 'query.z=[1,2]' --tokens " + file("bad.csv").string());
+  EXPECT_EQ(got.code, 2);
+  EXPECT_THAT(got.err, HasSubstr("bad.csv:2: column 2 is \"nan\""));
+  EXPECT_EQ(run("attend --set 'query.z=[1]' --tokens none.npy").code, 2);
+  EXPECT_EQ(run("limit --config none.toml").code, 2);
+}
+
+TEST_F(Program, OutsideTheDomainIsExitTwo) {
+  const Outcome got =
+      run("limit --set measure.type=laplace --set measure.dim=1 --set 'query.z=[2]'");
+  EXPECT_EQ(got.code, 2);
+  EXPECT_THAT(got.out, IsEmpty());
+}
+
+TEST_F(Program, UsageAndHelp) {
+  EXPECT_EQ(run("").code, 2);
+  EXPECT_EQ(run("no-such-verb").code, 2);
+  EXPECT_EQ(run("limit --no-such-option").code, 2);
+  EXPECT_EQ(run("--help").code, 0);
+  EXPECT_THAT(run("limit --help").out, HasSubstr("Examples:"));
+  EXPECT_THAT(run("--version").out, HasSubstr("esscher 0."));
+  EXPECT_GE(run("targets --json").json().at("targets").size(), 1U);
+}
+
+TEST_F(Program, OutWritesTheDocument) {
+  const Outcome got = run("limit --json --out " + file("out").string() + " " + config(kGaussian));
+  ASSERT_EQ(got.code, 0) << got.err;
+  EXPECT_EQ(read_text(file("out") / "limit.json"), got.out);
+}
+
+TEST_F(Program, ClosedOrFullStdoutIsExitOne) {
+  EXPECT_EQ(run("targets", " >&-").code, 1);
+  if (std::filesystem::exists("/dev/full")) {
+    EXPECT_EQ(run("targets", " >/dev/full").code, 1);
+  }
+}
+
+TEST_F(Program, QueriesFromAMeasureDependOnTheSeedOnly) {
+  const std::string arguments =
+      "limit --json --quiet --set measure.type=sphere --set measure.dim=2 --set "
+      "query.type=gaussian --set query.dim=2 --queries 3 ";
+  const Outcome one = run(arguments + "--seed 1 --threads 1");
+  ASSERT_EQ(one.code, 0) << one.err;
+  EXPECT_EQ(one.json().at("rows").size(), 3U);
+  EXPECT_EQ(one.out, run(arguments + "--seed 1 --threads 2").out);
+  EXPECT_NE(one.out, run(arguments + "--seed 2").out);
+}
+
+}  // namespace
+}  // namespace esscher
