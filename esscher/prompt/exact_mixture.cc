@@ -110,17 +110,26 @@ struct Node {
   Vector F1;               // F_1[W zeta]
 };
 
+// sum_k p_k E[y] Wc_k = 0, so G_1 may be read as -D_1 there: the smaller of the two loses nothing.
 Node node(const ScoreMixture& mixture, double u) {
   Node out;
-  out.F1 = Vector::Zero(mixture.limit.size());
-  const bool bulk = u + mixture.log_mgf < 0;
+  const Index rows = mixture.limit.size();
+  out.F1 = Vector::Zero(rows);
+  Vector by_G1 = Vector::Zero(rows), by_D1 = Vector::Zero(rows);
+  double G1 = 0, D1 = 0;
   for (const Component& part : mixture.parts) {
     const Moments m = part.at(u);
-    out.psi += part.weight * m.psi;
-    out.F1 += part.weight * ((bulk ? -m.D1 : m.G1) * part.Wc - part.tau * m.G2 * part.Wb);
-    out.F2 += part.weight * (part.Wc.squaredNorm() * m.G2 + 2 * part.Wc.dot(part.Wb) * m.G2x +
-                             part.Wb.squaredNorm() * m.G2xx + part.trWRW * m.G2);
+    const double p = part.weight;
+    out.psi += p * m.psi;
+    G1 += p * m.G1;
+    D1 += p * m.D1;
+    by_G1 += p * m.G1 * part.Wc;
+    by_D1 -= p * m.D1 * part.Wc;
+    out.F1 -= p * part.tau * m.G2 * part.Wb;
+    out.F2 += p * (part.Wc.squaredNorm() * m.G2 + 2 * part.Wc.dot(part.Wb) * m.G2x +
+                   part.Wb.squaredNorm() * m.G2xx + part.trWRW * m.G2);
   }
+  out.F1 += D1 < G1 ? by_D1 : by_G1;
   return out;
 }
 
