@@ -1,0 +1,13 @@
+// Files of web/ inside the library, put there at build time.
+#pragma once
+
+#include <string_view>
+
+namespace esscher {
+
+std::string_view report_css();
+std::string_view report_js();
+// vega, vega-lite and vega-embed; empty if npm was missing at build time.
+std::string_view vega_js();
+
+}  // namespace esscher

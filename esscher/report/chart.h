@@ -1,0 +1,112 @@
+// Vega-Lite specifications of the figures in reports. A builder takes names of columns in a named
+// dataset of the report and returns the specification as JSON; colours, fonts and sizes come from
+// the page, so that light, dark and print share one specification.
+//
+// Every chart has tooltips. Where a series column is given the legend is a switch: a click shows
+// only that series, further clicks add or remove others.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "esscher/base/json.h"
+
+namespace esscher {
+
+struct Axis {
+  std::string column;
+  std::string title = {};  // the column's name if empty
+  bool log = false;        // rows with values <= 0 are not drawn on a log axis
+  // Fixed ends of the axis, e.g. to cut outliers off.
+  std::optional<double> min = {};
+  std::optional<double> max = {};
+};
+
+// A straight line across the figure: at a value of x ('x', vertical) or of y ('y', horizontal).
+struct ReferenceLine {
+  char axis = 'y';
+  double value = 0;
+  std::string label = {};
+};
+
+// Curves, one per series, with confidence bands low..high and points.
+struct CurveChart {
+  std::string data;  // name of a dataset of the report
+  Axis x;
+  Axis y;
+  std::string series = {};  // colour; "" for a single curve
+  std::string series_title = {};
+  std::vector<std::string> series_order = {};  // legend order; alphabetical if empty
+  std::string low = {};                        // columns of the band, both or none
+  std::string high = {};
+  // A second dataset with the same columns, drawn dashed: theory behind measurements.
+  std::string reference_data = {};
+  std::vector<ReferenceLine> references = {};
+  std::vector<std::string> tooltip = {};  // columns; x, y, series and band if empty
+  std::string facet = {};                 // one panel per value of this column
+  bool points = true;
+  int height = 340;
+};
+// Log-log unless the axes say otherwise is the caller's choice: {.column="L", .log=true}.
+Json curve_chart(const CurveChart& chart);
+
+struct ScatterChart {
+  std::string data;
+  Axis x;
+  Axis y;
+  std::string series = {};
+  std::string series_title = {};
+  bool diagonal = false;  // the line x = y over the range of x
+  std::vector<ReferenceLine> references = {};
+  std::vector<std::string> tooltip = {};
+  int height = 340;
+};
+Json scatter_chart(const ScatterChart& chart);
+
+// Bars of y per category, side by side per series, with error bars low..high.
+struct BarChart {
+  std::string data;
+  std::string category;
+  std::string category_title = {};
+  Axis y;
+  std::string series = {};
+  std::string series_title = {};
+  std::string low = {};
+  std::string high = {};
+  std::vector<ReferenceLine> references = {};  // axis 'y' only
+  std::vector<std::string> tooltip = {};
+  bool sorted = false;  // by falling y instead of the order of the data
+  int height = 300;
+};
+Json bar_chart(const BarChart& chart);
+
+struct HistogramChart {
+  std::string data;
+  Axis x;
+  int bins = 40;
+  std::string series = {};
+  std::string series_title = {};
+  std::vector<ReferenceLine> references = {};  // axis 'x' only
+  int height = 260;
+};
+Json histogram_chart(const HistogramChart& chart);
+
+// Colour per cell of an (x, y) grid; with a slider over the values of a numeric column.
+struct HeatmapChart {
+  std::string data;
+  std::string x;
+  std::string x_title = {};
+  std::string y;
+  std::string y_title = {};
+  Axis value;
+  bool diverging = false;   // white at 0, for signed values
+  std::string slider = {};  // numeric column; "" for none
+  std::string slider_title = {};
+  std::vector<double> slider_values = {};  // distinct values in order, required with a slider
+  std::vector<std::string> tooltip = {};
+  int height = 340;
+};
+Json heatmap_chart(const HeatmapChart& chart);
+
+}  // namespace esscher

@@ -1,0 +1,172 @@
+#include "esscher/report/html.h"
+
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include <array>
+#include <cstdint>
+#include <set>
+#include <vector>
+
+#include "esscher/base/error.h"
+
+namespace esscher {
+namespace {
+
+const std::set<std::string, std::less<>> kMathElements{
+    "math",          "mrow",       "mi",      "mn",       "mo",       "mtext",
+    "mspace",        "msup",       "msub",    "mfrac",    "mover",    "msubsup",
+    "munder",        "munderover", "msqrt",   "mroot",    "mtable",   "mtr",
+    "mtd",           "mstyle",     "mpadded", "mphantom", "menclose", "mfenced",
+    "mmultiscripts", "mprescripts"};
+const std::set<std::string, std::less<>> kMathAttributes{
+    "display",      "mathvariant", "stretchy",      "fence",       "separator",     "form",
+    "lspace",       "rspace",      "width",         "accent",      "largeop",       "movablelimits",
+    "displaystyle", "scriptlevel", "xmlns",         "columnalign", "linethickness", "open",
+    "close",        "notation",    "accentunder",   "minsize",     "maxsize",       "symmetric",
+    "height",       "depth",       "columnspacing", "rowspacing"};
+
+bool is_name(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+// Reads name="value" pairs; false at anything else.
+bool harmless_attributes(std::string_view text) {
+  while (true) {
+    while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+    if (text.empty() || text == "/") return true;
+    std::size_t n = 0;
+    while (n < text.size() && is_name(text[n])) ++n;
+    if (n == 0 || !kMathAttributes.contains(text.substr(0, n))) return false;
+    text.remove_prefix(n);
+    if (!text.starts_with("=\"")) return false;
+    const auto end = text.find('"', 2);
+    if (end == std::string_view::npos) return false;
+    text.remove_prefix(end + 1);
+  }
+}
+
+bool harmless_math(std::string_view text) {
+  if (!text.starts_with("<math")) return false;
+  for (std::size_t at = text.find('<'); at != std::string_view::npos; at = text.find('<', at + 1)) {
+    const auto end = text.find('>', at);
+    if (end == std::string_view::npos) return false;
+    std::string_view tag = text.substr(at + 1, end - at - 1);
+    const bool closing = tag.starts_with("/");
+    if (closing) tag.remove_prefix(1);
+    std::size_t n = 0;
+    while (n < tag.size() && is_name(tag[n])) ++n;
+    if (!kMathElements.contains(tag.substr(0, n))) return false;
+    if (closing ? n != tag.size() : !harmless_attributes(tag.substr(n))) return false;
+  }
+  return true;
+}
+
+std::string base64(std::string_view bytes) {
+  static constexpr char kAlphabet[] =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  out.reserve((bytes.size() + 2) / 3 * 4);
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    std::uint32_t word = 0;
+    for (std::size_t j = 0; j < 3; ++j) {
+      word = word << 8 | (i + j < bytes.size() ? static_cast<unsigned char>(bytes[i + j]) : 0u);
+    }
+    for (std::size_t j = 0; j < 4; ++j) {
+      out.push_back(i + j > bytes.size() ? '=' : kAlphabet[word >> (18 - 6 * j) & 63]);
+    }
+  }
+  return out;
+}
+
+std::string gzip(std::string_view bytes) {
+  z_stream stream{};
+  // 15 + 16: a gzip header, which zlib leaves without a date.
+  if (deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY) != Z_OK) {
+    throw RuntimeFailure("gzip: zlib cannot start");
+  }
+  std::string out(deflateBound(&stream, bytes.size()), '\0');
+  std::string copy(bytes);  // zlib's input pointer is not const
+  stream.next_in = reinterpret_cast<Bytef*>(copy.data());
+  stream.avail_in = static_cast<uInt>(copy.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  const int code = deflate(&stream, Z_FINISH);
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  if (code != Z_STREAM_END) throw RuntimeFailure("gzip: zlib failed");
+  return out;
+}
+
+}  // namespace
+
+std::string escape_html(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (const char c : text) {
+    switch (c) {
+      case '&': out += "&amp;"; break;
+      case '<': out += "&lt;"; break;
+      case '>': out += "&gt;"; break;
+      case '"': out += "&quot;"; break;
+      case '\'': out += "&#39;"; break;
+      default: out += c;
+    }
+  }
+  return out;
+}
+
+std::string prose_inline(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const auto open = text.find('`');
+    const auto close = open == std::string_view::npos ? open : text.find('`', open + 1);
+    if (close == std::string_view::npos) return out.append(escape_html(text));
+    out.append(escape_html(text.substr(0, open)));
+    out.append("<code>").append(escape_html(text.substr(open + 1, close - open - 1)));
+    out.append("</code>");
+    text.remove_prefix(close + 1);
+  }
+  return out;
+}
+
+std::string prose(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const auto end = text.find("\n\n");
+    const auto paragraph = text.substr(0, end);
+    if (!paragraph.empty()) out.append("<p>").append(prose_inline(paragraph)).append("</p>\n");
+    if (end == std::string_view::npos) break;
+    text.remove_prefix(end + 2);
+  }
+  return out;
+}
+
+std::string script_json(const Json& document) {
+  std::string out;
+  for (const char c : dump(document)) {
+    if (c == '<')
+      out += "\\u003c";
+    else
+      out += c;
+  }
+  return out;
+}
+
+std::string math_html(std::string_view mathml) {
+  if (!harmless_math(mathml)) return "<code>" + escape_html(mathml) + "</code>";
+  return std::string(mathml);
+}
+
+std::string cell_text(const Json& value) {
+  if (value.is_null()) return "–";
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
+  if (value.is_number_integer()) return dump(value);
+  if (value.is_number()) return fmt::format("{:.6g}", value.get<double>());
+  return dump(value);
+}
+
+std::string packed(std::string_view bytes) { return base64(gzip(bytes)); }
+
+}  // namespace esscher

@@ -1,0 +1,33 @@
+// Text into HTML, safely: whatever the data says, it stays text.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "esscher/base/json.h"
+
+namespace esscher {
+
+// & < > " ' as entities; for element content and quoted attributes.
+std::string escape_html(std::string_view text);
+
+// Paragraphs at blank lines, `code` in backticks, the rest escaped.
+std::string prose(std::string_view text);
+
+// The same inside one paragraph, without <p>.
+std::string prose_inline(std::string_view text);
+
+// JSON that may stand inside <script type="application/json">: "<" is written as \u003c, so that
+// no string can close the element.
+std::string script_json(const Json& document);
+
+// MathML as it is if it has only presentation elements and harmless attributes, else escaped text.
+std::string math_html(std::string_view mathml);
+
+// A number as people read it: 6 significant digits, thousands as they are, "inf", "–" for null.
+std::string cell_text(const Json& value);
+
+// gzip, then base64: for data inside the page, undone by the browser's DecompressionStream.
+std::string packed(std::string_view bytes);
+
+}  // namespace esscher
