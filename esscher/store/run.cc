@@ -79,7 +79,7 @@ std::int64_t begin_session(Database& database) {
       .bind(1, utc_now())
       .bind(2, kVersion)
       .bind(3, build_commit())
-      .bind(4, simd_targets().front())
+      .bind(4, simd::active_target())
       .bind(5, host_name())
       .bind(6, std::int64_t{thread_count()})
       .bind(7, std::int64_t{rank_count()})
