@@ -1,0 +1,47 @@
+// E_prompt |X_hat_L - X|^2 at one query, for all metrics and lengths at once, by the engine asked
+// for.
+//   exact    Gaussian tokens, or Gaussian mixtures for output and grad_v; no sampling
+//   sampled  Gaussian mixtures, every metric
+//   direct   any measure, tokens drawn by sample(); user data is resampled
+// One prompt of the longest length serves every shorter one (prefixes), so points of a curve share
+// random numbers.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "esscher/attention/attention.h"
+#include "esscher/base/estimate.h"
+#include "esscher/measure/any_measure.h"
+#include "esscher/prompt/metric.h"
+#include "esscher/random/stream.h"
+
+namespace esscher {
+
+inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
+struct QueryError {
+  double value = 0;
+  double std_error = 0;        // over prompts; 0 for exact
+  double bias2 = kUnknown;     // |E X_hat - X|^2
+  double weights2 = kUnknown;  // E sum omega^2: one over the effective sample size
+};
+
+struct EngineChoice {
+  Engine engine = Engine::exact;  // never automatic
+  std::string reason;             // one sentence
+};
+// Exact where it exists, else sampled, else direct; CapabilityError if the engine asked for does
+// not exist for this measure, naming the one that does.
+EngineChoice choose_engine(Engine asked, const std::vector<Metric>& metrics, const AnyMeasure& mu);
+
+// [metrics][lengths]; lengths increasing, >= 1. Replicate i reads stream.split(i).
+std::vector<std::vector<QueryError>> query_errors(Engine engine, const std::vector<Metric>& metrics,
+                                                  const std::vector<std::int64_t>& lengths,
+                                                  const AnyMeasure& mu, const Attention& attention,
+                                                  const VectorView& z, std::int64_t replicates,
+                                                  const Stream& stream);
+
+}  // namespace esscher
