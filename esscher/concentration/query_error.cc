@@ -8,7 +8,12 @@
 #include "esscher/measure/gaussian_view.h"
 #include "esscher/prompt/exact.h"
 #include "esscher/prompt/exact_mixture.h"
+#if __has_include("esscher/prompt/sampled_error.h")
 #include "esscher/prompt/sampled_error.h"
+#define ESSCHER_HAVE_SAMPLED 1
+#else
+#define ESSCHER_HAVE_SAMPLED 0
+#endif
 
 namespace esscher {
 namespace {
@@ -35,6 +40,7 @@ Table exact_errors(const std::vector<Metric>& metrics, const std::vector<std::in
   return table;
 }
 
+#if ESSCHER_HAVE_SAMPLED
 Table sampled_errors(const std::vector<Metric>& metrics, const std::vector<std::int64_t>& lengths,
                      const AnyMeasure& mu, const Attention& attention, const VectorView& z,
                      std::int64_t replicates, const Stream& stream) {
@@ -49,6 +55,7 @@ Table sampled_errors(const std::vector<Metric>& metrics, const std::vector<std::
   }
   return table;
 }
+#endif
 
 // Running tilted sums of one prompt, read at every length asked for.
 class PrefixTilt {
@@ -152,11 +159,12 @@ EngineChoice choose_engine(Engine asked, const std::vector<Metric>& metrics, con
   const bool mixture = gaussian || gaussian_mixture_law(mu).has_value();
   const bool covariance = std::any_of(metrics.begin(), metrics.end(), reads_covariance);
   const bool exact = gaussian || (mixture && !covariance);
+  const bool sampled = mixture && ESSCHER_HAVE_SAMPLED != 0;
   const std::string what = "tokens are " + mu.name();
   switch (asked) {
     case Engine::automatic:
       if (exact) return {Engine::exact, what + ": exact, no token is sampled"};
-      if (mixture) return {Engine::sampled, what + ": scores are sampled (exact in law)"};
+      if (sampled) return {Engine::sampled, what + ": scores are sampled (exact in law)"};
       return {Engine::direct, what + ": no closed form, tokens are drawn"};
     case Engine::exact:
       if (exact) return {asked, what + ": exact, no token is sampled"};
@@ -164,7 +172,7 @@ EngineChoice choose_engine(Engine asked, const std::vector<Metric>& metrics, con
                             (mixture ? " and gradients in U; use engine = \"sampled\""
                                      : "; use engine = \"direct\""));
     case Engine::sampled:
-      if (mixture) return {asked, what + ": scores are sampled (exact in law)"};
+      if (sampled) return {asked, what + ": scores are sampled (exact in law)"};
       throw CapabilityError("sampled engine: tokens must be Gaussian or a Gaussian mixture, not " +
                             mu.name() + "; use engine = \"direct\"");
     case Engine::direct: return {asked, what + ": tokens are drawn"};
@@ -181,9 +189,11 @@ Table query_errors(Engine engine, const std::vector<Metric>& metrics,
   if (replicates < 1) {
     throw_argument("query_errors", "replicates", std::to_string(replicates), "at least 1");
   }
+#if ESSCHER_HAVE_SAMPLED
   if (engine == Engine::sampled) {
     return sampled_errors(metrics, lengths, mu, attention, z, replicates, stream);
   }
+#endif
   return direct_errors(metrics, lengths, mu, attention, z, replicates, stream);
 }
 

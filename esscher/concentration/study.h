@@ -116,6 +116,7 @@ struct SigmaPoint {
   double std_error = 0;
   double c2 = 0;
 };
+Json to_json(const std::vector<SigmaPoint>& points);
 std::vector<SigmaPoint> sigma_sweep(const Problem& problem, const StudyOptions& options,
                                     const std::vector<double>& sigmas);
 

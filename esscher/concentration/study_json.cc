@@ -72,4 +72,18 @@ Json to_json(const StudyResult& result) {
           {"queries", {{"L", result.query_length}, {"values", std::move(queries)}}}};
 }
 
+Json to_json(const std::vector<SigmaPoint>& points) {
+  Json rows = Json::array();
+  for (const SigmaPoint& p : points) {
+    rows.push_back({{"sigma", number(p.sigma)},
+                    {"metric", name(p.metric)},
+                    {"lambda", number(p.lambda)},
+                    {"gamma", number(p.gamma)},
+                    {"exponent", number(p.exponent)},
+                    {"std_error", number(p.std_error)},
+                    {"c2", number(p.c2)}});
+  }
+  return rows;
+}
+
 }  // namespace esscher
