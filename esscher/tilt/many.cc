@@ -28,15 +28,18 @@ HWY_INLINE void RowsTimesPanel(D d, const T* x, std::size_t x_row, std::size_t x
                                const T* panel, std::size_t n, T* y, std::size_t y_row) {
   const std::size_t N = hn::Lanes(d);
   hn::Vec<D> left[G], right[G];
+  HWY_UNROLL(8)
   for (int g = 0; g < G; ++g) left[g] = right[g] = hn::Zero(d);
   for (std::size_t i = 0; i < n; ++i) {
     const auto p0 = hn::Load(d, panel + i * 2 * N), p1 = hn::Load(d, panel + i * 2 * N + N);
+    HWY_UNROLL(8)
     for (int g = 0; g < G; ++g) {
       const auto b = hn::Set(d, x[static_cast<std::size_t>(g) * x_row + i * x_col]);
       left[g] = hn::MulAdd(b, p0, left[g]);
       right[g] = hn::MulAdd(b, p1, right[g]);
     }
   }
+  HWY_UNROLL(8)
   for (int g = 0; g < G; ++g) {
     hn::Store(left[g], d, y + static_cast<std::size_t>(g) * y_row);
     hn::Store(right[g], d, y + static_cast<std::size_t>(g) * y_row + N);

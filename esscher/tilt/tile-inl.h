@@ -23,15 +23,15 @@ struct Tile {
   std::size_t stride;
 };
 
-// What to fetch while working on something else: row l of the tile that comes next.
+// What to fetch while working on something else: rows of the tile that comes next, which lie one
+// after the other.
 struct Ahead {
   const char* p = nullptr;  // null: nothing
-  std::size_t stride = 0;   // bytes
-  std::size_t bytes = 0;    // per row
+  std::size_t row = 0;      // bytes
 
-  HWY_INLINE void Fetch(std::size_t l) const {
+  HWY_INLINE void Fetch(std::size_t l, std::size_t rows) const {
     if (p == nullptr) return;
-    for (std::size_t b = 0; b < bytes; b += 64) hwy::Prefetch(p + l * stride + b);
+    for (std::size_t b = l * row; b < (l + rows) * row; b += 64) hwy::Prefetch(p + b);
   }
 };
 
@@ -72,35 +72,52 @@ HWY_INLINE void StoreLaneSums([[maybe_unused]] D d, const V* v, hn::TFromD<D>* o
 #endif
 }
 
-// s[l] = <a, x_l - c>, and with kPair t[l] = <r, x_l - c>, for l < m rounded up to G.
+// s[g] = <a, x_g - c>, and with kPair t[g] = <r, x_g - c>, for the G rows that p points to.
+template <int G, bool kPair, class D, class T = hn::TFromD<D>>
+HWY_INLINE void DotGroup(D d, const T* const* p, std::size_t width, const T* HWY_RESTRICT c,
+                         const T* HWY_RESTRICT a, const T* HWY_RESTRICT r, T* HWY_RESTRICT s,
+                         T* HWY_RESTRICT t) {
+  const std::size_t N = hn::Lanes(d);
+  constexpr int kBlock = 16 / sizeof(T);
+  hn::Vec<D> sum_a[G], sum_r[G];
+  HWY_UNROLL(8)
+  for (int g = 0; g < G; ++g) sum_a[g] = sum_r[g] = hn::Zero(d);
+  for (std::size_t j = 0; j < width; j += N) {
+    const auto c_j = hn::Load(d, c + j);
+    const auto a_j = hn::Load(d, a + j);
+    const auto r_j = kPair ? hn::Load(d, r + j) : a_j;
+    HWY_UNROLL(8)
+    for (int g = 0; g < G; ++g) {
+      const auto below = hn::Sub(c_j, hn::LoadU(d, p[g] + j));  // c - x: the load folds in
+      sum_a[g] = hn::NegMulAdd(below, a_j, sum_a[g]);
+      if (kPair) sum_r[g] = hn::NegMulAdd(below, r_j, sum_r[g]);
+    }
+  }
+  HWY_UNROLL(8)
+  for (int g = 0; g < G; g += kBlock) {
+    StoreLaneSums(d, sum_a + g, s + g);
+    if (kPair) StoreLaneSums(d, sum_r + g, t + g);
+  }
+}
+
+// The same for rows l < m of a tile; s and t are written up to m rounded up to G.
 template <int G, bool kPair, class D, class T = hn::TFromD<D>>
 HWY_INLINE void Dots(D d, Tile<T> x, std::size_t m, std::size_t width, const T* c, const T* a,
                      const T* r, T* s, T* t, Ahead ahead) {
-  const std::size_t N = hn::Lanes(d);
-  constexpr int kBlock = 16 / sizeof(T);
-  for (std::size_t l = 0; l < m; l += G) {
-    const T* p[G];
-    for (int g = 0; g < G; ++g) {
-      p[g] = x.p + HWY_MIN(l + static_cast<std::size_t>(g), m - 1) * x.stride;
-      ahead.Fetch(l + static_cast<std::size_t>(g));
-    }
-    hn::Vec<D> sum_a[G], sum_r[G];
-    for (int g = 0; g < G; ++g) sum_a[g] = sum_r[g] = hn::Zero(d);
-    for (std::size_t j = 0; j < width; j += N) {
-      const auto c_j = hn::Load(d, c + j);
-      const auto a_j = hn::Load(d, a + j);
-      const auto r_j = kPair ? hn::Load(d, r + j) : a_j;
-      for (int g = 0; g < G; ++g) {
-        const auto below = hn::Sub(c_j, hn::LoadU(d, p[g] + j));  // c - x: the load folds in
-        sum_a[g] = hn::NegMulAdd(below, a_j, sum_a[g]);
-        if (kPair) sum_r[g] = hn::NegMulAdd(below, r_j, sum_r[g]);
-      }
-    }
-    for (int g = 0; g < G; g += kBlock) {
-      StoreLaneSums(d, sum_a + g, s + l + static_cast<std::size_t>(g));
-      if (kPair) StoreLaneSums(d, sum_r + g, t + l + static_cast<std::size_t>(g));
-    }
+  const T* p[G];
+  std::size_t l = 0;
+  for (; l + G <= m; l += G) {
+    ahead.Fetch(l, G);
+    const T* first = x.p + l * x.stride;
+    HWY_UNROLL(8)
+    for (int g = 0; g < G; ++g) p[g] = first + static_cast<std::size_t>(g) * x.stride;
+    DotGroup<G, kPair>(d, p, width, c, a, r, s + l, t + l);
   }
+  if (l == m) return;
+  for (int g = 0; g < G; ++g) {
+    p[g] = x.p + HWY_MIN(l + static_cast<std::size_t>(g), m - 1) * x.stride;
+  }
+  DotGroup<G, kPair>(d, p, width, c, a, r, s + l, t + l);
 }
 
 // Columns j .. j + C vectors of sum_l w_l (x_l - c) and, with kPair, sum_l k_l (x_l - c).
@@ -110,15 +127,17 @@ HWY_INLINE void SumColumns(D d, Tile<T> x, std::size_t m, std::size_t j, const T
                            const T* k, T* sum, T* product, Ahead ahead) {
   const std::size_t N = hn::Lanes(d);
   hn::Vec<D> sum_w[U][C], sum_k[U][C], shift[C];
+  HWY_UNROLL(8)
   for (int i = 0; i < C; ++i) {
     shift[i] = hn::Load(d, c + j + static_cast<std::size_t>(i) * N);
+    HWY_UNROLL(8)
     for (int u = 0; u < U; ++u) sum_w[u][i] = sum_k[u][i] = hn::Zero(d);
   }
   const auto add = [&](std::size_t l, int u) HWY_ATTR {
-    ahead.Fetch(l);
     const auto w_l = hn::Set(d, w[l]);
     const auto k_l = kPair ? hn::Set(d, k[l]) : w_l;
     const T* p = x.p + l * x.stride + j;
+    HWY_UNROLL(8)
     for (int i = 0; i < C; ++i) {
       const auto below = hn::Sub(shift[i], hn::LoadU(d, p + static_cast<std::size_t>(i) * N));
       sum_w[u][i] = hn::NegMulAdd(below, w_l, sum_w[u][i]);
@@ -127,10 +146,14 @@ HWY_INLINE void SumColumns(D d, Tile<T> x, std::size_t m, std::size_t j, const T
   };
   std::size_t l = 0;
   for (; l + U <= m; l += U) {
+    ahead.Fetch(l, U);
+    HWY_UNROLL(8)
     for (int u = 0; u < U; ++u) add(l + static_cast<std::size_t>(u), u);
   }
   for (; l < m; ++l) add(l, 0);
+  HWY_UNROLL(8)
   for (int i = 0; i < C; ++i) {
+    HWY_UNROLL(8)
     for (int u = 1; u < U; ++u) {
       sum_w[0][i] = hn::Add(sum_w[0][i], sum_w[u][i]);
       sum_k[0][i] = hn::Add(sum_k[0][i], sum_k[u][i]);
@@ -148,6 +171,11 @@ HWY_INLINE void SumRows(D d, Tile<T> x, std::size_t m, std::size_t width, const 
   std::size_t j = 0;
   const Ahead none;
   const auto next = [&] { return j == 0 ? ahead : none; };
+  if constexpr (!kPair) {
+    for (; j + 8 * N <= width; j += 8 * N) {
+      SumColumns<8, 1, kPair>(d, x, m, j, c, w, k, sum, product, next());
+    }
+  }
   for (; j + 4 * N <= width; j += 4 * N) {
     SumColumns<4, kPair ? 1 : 2, kPair>(d, x, m, j, c, w, k, sum, product, next());
   }
