@@ -23,13 +23,10 @@ LeafTask<T> slice(LeafTask<T> task, Index first, Index n) {
   return task;
 }
 
+// Pushes the leaves of the task, computed in parallel, in order.
 template <class T>
-TiltState run(const LeafTask<T>& task) {
-  const Index n = task.keys.n;
-  const Index leaves = (n + kTiltLeaf - 1) / kTiltLeaf;
-  if (leaves <= 1) return leaf_state(task);
-  const Index d = task.of_keys ? task.keys.d : task.values.d;
-  TiltFold fold(TiltState::neutral(d, task.r != nullptr, task.second));
+void push_leaves(const LeafTask<T>& task, TiltFold& fold) {
+  const Index n = task.keys.n, leaves = (n + kTiltLeaf - 1) / kTiltLeaf;
   std::vector<TiltState> states;
   for (Index start = 0; start < leaves; start += kWave) {
     const Index count = std::min(kWave, leaves - start);
@@ -41,6 +38,14 @@ TiltState run(const LeafTask<T>& task) {
     });
     for (TiltState& state : states) fold.push(std::move(state));
   }
+}
+
+template <class T>
+TiltState run(const LeafTask<T>& task) {
+  if (task.keys.n <= kTiltLeaf) return leaf_state(task);
+  const Index d = task.of_keys ? task.keys.d : task.values.d;
+  TiltFold fold(TiltState::neutral(d, task.r != nullptr, task.second));
+  push_leaves(task, fold);
   return fold.total();
 }
 
@@ -122,11 +127,45 @@ Matrix tilt_prefixes(std::span<const T> a, const Rows<T>& keys, const Rows<T>& v
   return means;
 }
 
+template <class T>
+struct TiltStream<T>::State {
+  TiltFold fold;
+  bool ended;  // a chunk with a broken leaf came: nothing may follow
+};
+
+template <class T>
+TiltStream<T>::TiltStream(std::vector<T> a, std::vector<T> r) : a_(std::move(a)), r_(std::move(r)) {
+  const auto d = static_cast<Index>(a_.size());
+  if (!r_.empty()) check_dimension("TiltStream", "r", static_cast<long>(r_.size()), d);
+  state_ = std::make_unique<State>(State{TiltFold(TiltState::neutral(d, !r_.empty())), false});
+}
+
+template <class T>
+TiltStream<T>::~TiltStream() = default;
+
+template <class T>
+void TiltStream<T>::push(const Rows<T>& tokens) {
+  if (state_->ended) {
+    throw_argument("TiltStream::push", "tokens", "a chunk after the last one",
+                   "chunks of a multiple of " + std::to_string(kTiltLeaf) + " tokens before it");
+  }
+  LeafTask<T> task = make_task<T>("TiltStream::push", a_, r_, tokens, tokens, {});
+  task.of_keys = true;
+  state_->ended = tokens.n % kTiltLeaf != 0;
+  push_leaves(task, state_->fold);
+}
+
+template <class T>
+TiltState TiltStream<T>::total() const {
+  return state_->fold.total();
+}
+
 #define ESSCHER_INSTANTIATE(T)                                                                     \
   template TiltState tilt(std::span<const T>, const Rows<T>&, const Rows<T>&, std::span<const T>); \
   template TiltState tilt_product(std::span<const T>, std::span<const T>, const Rows<T>&,          \
                                   const Rows<T>&, std::span<const T>);                             \
   template TiltState tilt_second(std::span<const T>, const Rows<T>&, std::span<const T>);          \
+  template class TiltStream<T>;                                                                    \
   template Matrix tilt_prefixes(std::span<const T>, const Rows<T>&, const Rows<T>&,                \
                                 std::span<const Index>, std::span<const T>);
 ESSCHER_INSTANTIATE(float)

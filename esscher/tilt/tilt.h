@@ -16,6 +16,7 @@
 // results are the same bits for any thread count.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -69,6 +70,23 @@ TiltState tilt_second(std::span<const T> a, const Rows<T>& tokens,
 template <class T>
 Matrix tilt_prefixes(std::span<const T> a, const Rows<T>& keys, const Rows<T>& values,
                      std::span<const Index> lengths, std::span<const T> log_weights = {});
+
+// tilt_product (tilt if r is empty) of tokens that arrive in chunks: the same bits as in one piece.
+// Every chunk but the last holds a multiple of kTiltLeaf tokens.
+template <class T>
+class TiltStream {
+ public:
+  TiltStream(std::vector<T> a, std::vector<T> r);  // [d], [d] or empty
+  ~TiltStream();
+
+  void push(const Rows<T>& tokens);  // [n,d]
+  TiltState total() const;
+
+ private:
+  struct State;
+  std::vector<T> a_, r_;
+  std::unique_ptr<State> state_;
+};
 
 // Name of the target the tilt kernels run on, from inside them.
 std::string tilt_target();

@@ -1,0 +1,176 @@
+#include "esscher/prompt/direct.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "esscher/tilt/many.h"
+
+namespace esscher {
+namespace {
+
+using FloatRows = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+constexpr Index kChunkBytes = Index{16} << 20;
+
+std::span<const double> as_span(const Vector& x) {
+  return {x.data(), static_cast<std::size_t>(x.size())};
+}
+
+Rows<double> rows_of(const MatrixView& x) {
+  return {x.data(), x.rows(), x.cols(), x.outerStride()};
+}
+
+// log(n p_l) [n]; empty when all weights are equal.
+Vector log_weights(const Empirical& prompt) {
+  const Vector& p = prompt.weights();
+  if (p.minCoeff() == p.maxCoeff()) return {};
+  return (p.array() * static_cast<double>(p.size())).log();
+}
+
+void check_prompt(const char* where, const Attention& attention, Index d) {
+  check_dimension(where, "tokens.d", d, attention.dim());
+}
+
+Vector functional(const char* where, const Attention& attention, const VectorView& g) {
+  check_dimension(where, "g", g.size(), attention.output_dim());
+  return attention.V().transpose() * g;
+}
+
+// U = scale K'Q.
+void fill_key_query(const Attention& attention, AttentionGradients& gradients) {
+  if (!attention.has_kq()) return;
+  gradients.K = attention.scale() * attention.Q() * gradients.U.transpose();
+  gradients.Q = attention.scale() * attention.K() * gradients.U;
+}
+
+DirectResult finish(const Attention& attention, const TiltState& state, const VectorView& z,
+                    const VectorView& g) {
+  const Vector m = state.mean(), c = state.product_mean();
+  DirectResult result;
+  result.output = attention.V() * m;
+  result.gradients.z = attention.U().transpose() * c;
+  result.gradients.U = c * z.transpose();
+  result.gradients.V = g * m.transpose();
+  fill_key_query(attention, result.gradients);
+  return result;
+}
+
+// Drops the mapped pages of the file from this process: they count as resident memory until then.
+void release(Bytes bytes) {
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<std::uintptr_t>(bytes.data()) / page * page;
+  const auto end = reinterpret_cast<std::uintptr_t>(bytes.data()) + bytes.size();
+  ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+}
+
+template <class T>
+std::vector<T> to(const Vector& x) {
+  return {x.data(), x.data() + x.size()};
+}
+
+template <class T, class Chunk>
+TiltState stream(const NpyReader& tokens, const Vector& a, const Vector& r, const Chunk& chunk) {
+  TiltStream<T> sums(to<T>(a), to<T>(r));
+  const Index row_bytes = tokens.cols() * static_cast<Index>(sizeof(T));
+  const Index step = std::max<Index>(1, kChunkBytes / (kTiltLeaf * row_bytes)) * kTiltLeaf;
+  for (Index first = 0; first < tokens.rows(); first += step) {
+    chunk(sums, first, std::min(step, tokens.rows() - first));
+    release(tokens.array().data);
+  }
+  return sums.total();
+}
+
+TiltState stream(const Attention& attention, const NpyReader& tokens, const VectorView& z,
+                 const Vector& r) {
+  check_prompt("direct", attention, tokens.cols());
+  const Vector a = attention.tilt(z);
+  const std::span<const float> floats = tokens.floats();
+  TiltState state;
+  if (floats.empty()) {
+    state = stream<double>(tokens, a, r, [&](TiltStream<double>& sums, Index first, Index n) {
+      const Matrix rows = tokens.read(first, n);
+      sums.push(rows_of(rows));
+    });
+  } else {
+    state = stream<float>(tokens, a, r, [&](TiltStream<float>& sums, Index first, Index n) {
+      sums.push(Rows<float>(floats.data(), tokens.rows(), tokens.cols()).slice(first, n));
+    });
+  }
+  if (!state.empty() && !(std::isfinite(state.norm) && state.sum.allFinite())) {
+    throw FileError("direct: the token file holds a value that is NaN or infinite");
+  }
+  return state;
+}
+
+}  // namespace
+
+Vector direct_output(const Attention& attention, const Empirical& prompt, const VectorView& z) {
+  check_prompt("direct_output", attention, prompt.dim());
+  const Vector a = attention.tilt(z), b = log_weights(prompt);
+  const Rows<double> tokens = rows_of(prompt.tokens());
+  return attention.V() * tilt<double>(as_span(a), tokens, tokens, as_span(b)).mean();
+}
+
+Matrix direct_outputs(const Attention& attention, const Empirical& prompt,
+                      const MatrixView& queries) {
+  check_prompt("direct_outputs", attention, prompt.dim());
+  check_dimension("direct_outputs", "queries.d", queries.cols(), attention.dim());
+  const Matrix a = queries * attention.U().transpose();
+  const Vector b = log_weights(prompt);
+  const Rows<double> tokens = rows_of(prompt.tokens());
+  return tilt_many<double>(rows_of(a), tokens, tokens, as_span(b)).mean * attention.V().transpose();
+}
+
+DirectResult direct_vjp(const Attention& attention, const Empirical& prompt, const VectorView& z,
+                        const VectorView& g) {
+  check_prompt("direct_vjp", attention, prompt.dim());
+  const Vector a = attention.tilt(z), b = log_weights(prompt);
+  const Vector r = functional("direct_vjp", attention, g);
+  const Rows<double> tokens = rows_of(prompt.tokens());
+  return finish(attention, tilt_product<double>(as_span(a), as_span(r), tokens, tokens, as_span(b)),
+                z, g);
+}
+
+Matrix direct_prefixes(const Attention& attention, const Empirical& prompt, const VectorView& z,
+                       std::span<const Index> lengths) {
+  check_prompt("direct_prefixes", attention, prompt.dim());
+  const Vector a = attention.tilt(z), b = log_weights(prompt);
+  const Rows<double> tokens = rows_of(prompt.tokens());
+  return tilt_prefixes<double>(as_span(a), tokens, tokens, lengths, as_span(b)) *
+         attention.V().transpose();
+}
+
+Vector direct_output(const Attention& attention, const NpyReader& tokens, const VectorView& z) {
+  return attention.V() * stream(attention, tokens, z, Vector()).mean();
+}
+
+DirectResult direct_vjp(const Attention& attention, const NpyReader& tokens, const VectorView& z,
+                        const VectorView& g) {
+  const Vector r = functional("direct_vjp", attention, g);
+  return finish(attention, stream(attention, tokens, z, r), z, g);
+}
+
+DirectBatch direct_batch(const Attention& attention, const Rows<float>& tokens, Index length,
+                         const MatrixView& queries, const MatrixView& g) {
+  check_prompt("direct_batch", attention, tokens.d);
+  check_dimension("direct_batch", "queries.d", queries.cols(), attention.dim());
+  check_dimension("direct_batch", "g.d", g.cols(), attention.output_dim());
+  check_dimension("direct_batch", "g.n", g.rows(), queries.rows());
+  const FloatRows a = (queries * attention.U().transpose()).cast<float>();
+  const FloatRows r = (g * attention.V()).cast<float>();
+  const TiltRows rows =
+      tilt_batch<float>(Rows<float>(a.data(), a.rows(), a.cols()),
+                        Rows<float>(r.data(), r.rows(), r.cols()), tokens, length);
+  DirectBatch result;
+  result.outputs = rows.mean * attention.V().transpose();
+  result.gradients.U = rows.product.transpose() * queries;
+  result.gradients.V = g.transpose() * rows.mean;
+  fill_key_query(attention, result.gradients);
+  return result;
+}
+
+}  // namespace esscher

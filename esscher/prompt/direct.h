@@ -1,0 +1,57 @@
+// The direct engine: attention over tokens that are given, by the SIMD kernels of tilt/.
+//
+//   T_hat(z) = V zbar,  zbar = sum omega_l z_l,  omega = softmax(<U z, z_l> + log p_l)
+//   gradients for a cotangent g from zbar and C_hat V'g (attention.h), both in one pass
+//
+// In memory (Empirical), from a .npy file larger than memory, or as a batch of equal-length
+// prompts. Same results as Attention on Empirical up to rounding: double unless the tokens are
+// float32.
+#pragma once
+
+#include <span>
+
+#include "esscher/attention/attention.h"
+#include "esscher/io/npy.h"
+#include "esscher/measure/empirical.h"
+#include "esscher/tilt/tilt.h"
+
+namespace esscher {
+
+struct DirectResult {
+  Vector output;                 // [dv]
+  AttentionGradients gradients;  // for the cotangent given
+};
+
+// z [d] -> [dv]
+Vector direct_output(const Attention& attention, const Empirical& prompt, const VectorView& z);
+
+// queries [q,d] -> [q,dv]
+Matrix direct_outputs(const Attention& attention, const Empirical& prompt,
+                      const MatrixView& queries);
+
+// z [d], g [dv]: output and all gradients in one pass over the tokens.
+DirectResult direct_vjp(const Attention& attention, const Empirical& prompt, const VectorView& z,
+                        const VectorView& g);
+
+// Row i: the output of the first lengths[i] tokens [lengths,dv]; lengths increasing.
+Matrix direct_prefixes(const Attention& attention, const Empirical& prompt, const VectorView& z,
+                       std::span<const Index> lengths);
+
+// The rows of the file are the tokens, read in chunks of about 16 MiB: resident memory does not
+// depend on the size of the file. float32 files run in the float kernels without a copy. Throws
+// FileError if a token is not finite.
+Vector direct_output(const Attention& attention, const NpyReader& tokens, const VectorView& z);
+DirectResult direct_vjp(const Attention& attention, const NpyReader& tokens, const VectorView& z,
+                        const VectorView& g);
+
+// b prompts of `length` tokens each, one query and one cotangent per prompt.
+struct DirectBatch {
+  Matrix outputs;                // [b,dv]
+  AttentionGradients gradients;  // sums over the batch; z is empty
+};
+
+// tokens [b*length,d] float32: prompt i is rows i*length .. (i+1)*length; queries [b,d]; g [b,dv].
+DirectBatch direct_batch(const Attention& attention, const Rows<float>& tokens, Index length,
+                         const MatrixView& queries, const MatrixView& g);
+
+}  // namespace esscher
