@@ -1,9 +1,11 @@
 // The kernels as plain C functions for ctypes; float32 arrays, row-major.
+#include <algorithm>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "esscher/base/parallel.h"
-#include "esscher/simd/targets.h"
+#include "esscher/prompt/direct.h"
 #include "esscher/tilt/many.h"
 #include "esscher/tilt/tilt.h"
 
@@ -41,13 +43,22 @@ void shim_many(const float* queries, Index q, const float* keys, const float* va
   Eigen::Map<esscher::Matrix>(means, q, d) = result.mean;
 }
 
-// means [b,d], products [b,d]
-void shim_batch(const float* queries, const float* r, const float* tokens, Index b, Index length,
-                Index d, double* means, double* products) {
-  const auto result = esscher::tilt_batch<float>(Rows<float>(queries, b, d), Rows<float>(r, b, d),
-                                                 Rows<float>(tokens, b * length, d), length);
-  Eigen::Map<esscher::Matrix>(means, b, d) = result.mean;
-  Eigen::Map<esscher::Matrix>(products, b, d) = result.product;
+// K, Q, V [d,d], queries and cotangents [b,d] -> outputs [b,d], gradients in K, Q, V [d,d]
+void shim_batch(const float* K, const float* Q, const float* V, const float* queries,
+                const float* g, const float* tokens, Index b, Index length, Index d,
+                double* outputs, double* grad_K, double* grad_Q, double* grad_V) {
+  using FloatRows = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  const auto matrix = [](const float* p, Index rows, Index columns) {
+    return esscher::Matrix(Eigen::Map<const FloatRows>(p, rows, columns).cast<double>());
+  };
+  const auto attention =
+      esscher::Attention::from_kqv(matrix(K, d, d), matrix(Q, d, d), matrix(V, d, d));
+  const auto result = esscher::direct_batch(attention, Rows<float>(tokens, b * length, d), length,
+                                            matrix(queries, b, d), matrix(g, b, d));
+  Eigen::Map<esscher::Matrix>(outputs, b, d) = result.outputs;
+  Eigen::Map<esscher::Matrix>(grad_K, d, d) = result.gradients.K;
+  Eigen::Map<esscher::Matrix>(grad_Q, d, d) = result.gradients.Q;
+  Eigen::Map<esscher::Matrix>(grad_V, d, d) = result.gradients.V;
 }
 
 // Reads both arrays side by side, 4096 tokens at a time, and nothing else: what any one-pass kernel
