@@ -8,13 +8,7 @@
 #include "esscher/base/parallel.h"
 #include "esscher/measure/gaussian_view.h"
 #include "esscher/prompt/exact_mixture.h"
-
-#if __has_include("esscher/prompt/sampled_error.h")
 #include "esscher/prompt/sampled_error.h"
-#define ESSCHER_HAVE_SAMPLED 1
-#else
-#define ESSCHER_HAVE_SAMPLED 0
-#endif
 
 namespace esscher {
 
@@ -109,9 +103,7 @@ Engine choose_engine(Metric metric, const AnyMeasure& mu, const Attention& atten
                      const VectorView& z) {
   const auto law = gaussian_mixture_law(mu);
   if (!law) return Engine::direct;
-  return exact_serves(metric, *law, attention, z) ? Engine::exact
-         : ESSCHER_HAVE_SAMPLED                   ? Engine::sampled
-                                                  : Engine::direct;
+  return exact_serves(metric, *law, attention, z) ? Engine::exact : Engine::sampled;
 }
 
 Estimate mean_square_error(Engine engine, Metric metric, const AnyMeasure& mu,
@@ -126,12 +118,8 @@ Estimate mean_square_error(Engine engine, Metric metric, const AnyMeasure& mu,
   if (L.is_infinite()) return {0, 0, 0, Engine::exact};
   if (engine == Engine::sampled) {
     const GaussianMixtureLaw law = gaussian_or_refuse(engine, mu);
-#if ESSCHER_HAVE_SAMPLED
     return sampled_mean_square_error(metric, law, attention, z, L.count(), options.replicates,
                                      options.stream);
-#else
-    throw CapabilityError("this build has no sampled engine; the direct engine can serve it");
-#endif
   }
   return direct_error(metric, mu, attention, z, L.count(), options);
 }

@@ -4,11 +4,13 @@
 
 #include "esscher/random/stream.h"
 
+// The same choice as simd/dispatch.h, which this folder comes before.
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "esscher/random/fill.cc"
-#include <hwy/foreach_target.h>
-#include <hwy/highway.h>
-
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+// After foreach_target.h, so that each target gets its own body.
 #include "esscher/random/normal-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -22,9 +24,10 @@ std::size_t fill_uniform_blocks(const Stream& stream, std::uint64_t block, std::
   const DF64 d;
   const std::size_t lanes = hn::Lanes(d64);
   const VU64 id = hn::Set(d64, stream.id());
+  const RoundKeys keys(stream.seed());
   std::size_t done = 0;
   for (; done + lanes <= blocks; done += lanes) {
-    const Words x = philox_words(hn::Iota(d64, block + done), id, stream.seed());
+    const Words x = philox_words(hn::Iota(d64, block + done), id, keys);
     hn::StoreInterleaved2(uniform_double(join(x.x0, x.x1)), uniform_double(join(x.x2, x.x3)), d,
                           out + 2 * done);
   }
@@ -37,11 +40,13 @@ std::size_t fill_normal_blocks(const Stream& stream, std::uint64_t block, std::s
   const DF64 d;
   const std::size_t lanes = hn::Lanes(d64);
   const VU64 id = hn::Set(d64, stream.id());
+  const RoundKeys keys(stream.seed());
   std::size_t done = 0;
   for (; done + lanes <= blocks; done += lanes) {
     VF64 even;
     VF64 odd;
-    normal_pair(philox_words(hn::Iota(d64, block + done), id, stream.seed()), even, odd);
+    const Words x = philox_words(hn::Iota(d64, block + done), id, keys);
+    normal_pair(join(x.x0, x.x1), join(x.x2, x.x3), even, odd);
     hn::StoreInterleaved2(even, odd, d, out + 2 * done);
   }
   return done;
@@ -53,19 +58,19 @@ std::size_t fill_normal32_blocks(const Stream& stream, std::uint64_t block, std:
   const DF32 d;
   const std::size_t lanes = hn::Lanes(d);
   const VU64 id = hn::Set(d64, stream.id());
+  const RoundKeys keys(stream.seed());
   const VU64 twice = hn::ShiftLeft<1>(hn::Iota(d64, 0));
   std::size_t done = 0;
   for (; done + lanes <= blocks; done += lanes) {
     const VU64 first = hn::Add(hn::Set(d64, block + done), twice);
-    const Words a = philox_words(first, id, stream.seed());
-    const Words b = philox_words(hn::Add(first, hn::Set(d64, 1)), id, stream.seed());
-    VF32 n0;
-    VF32 n1;
-    VF32 n2;
-    VF32 n3;
-    normal_pair(interleave_words(a.x0, b.x0), interleave_words(a.x1, b.x1), n0, n1);
-    normal_pair(interleave_words(a.x2, b.x2), interleave_words(a.x3, b.x3), n2, n3);
-    hn::StoreInterleaved4(n0, n1, n2, n3, d, out + 4 * done);
+    Words a;
+    Words b;
+    philox_words(first, hn::Add(first, hn::Set(d64, 1)), id, keys, a, b);
+    Two<VF32> even;
+    Two<VF32> odd;
+    normal_pair({interleave_words(a.x0, b.x0), interleave_words(a.x2, b.x2)},
+                {interleave_words(a.x1, b.x1), interleave_words(a.x3, b.x3)}, even, odd);
+    hn::StoreInterleaved4(even.a, odd.a, even.b, odd.b, d, out + 4 * done);
   }
   return done;
 }

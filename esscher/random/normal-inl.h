@@ -9,6 +9,7 @@
 
 #include <hwy/highway.h>
 
+#include <cstddef>
 #include <cstdint>
 
 #include "esscher/random/constants.h"
@@ -31,27 +32,62 @@ struct Words {
   VU64 x0, x1, x2, x3;
 };
 
-// counter = (index, id) per lane, key = seed. A 32x32->64 product reads low halves only, so the
-// high halves may hold anything and no masking is needed between rounds.
-HWY_INLINE Words philox_words(VU64 index, VU64 id, std::uint64_t seed) {
+// The round keys of a seed, broadcast once: inside a loop they are memory operands.
+struct RoundKeys {
+  explicit RoundKeys(std::uint64_t seed) {
+    auto key0 = static_cast<std::uint32_t>(seed);
+    auto key1 = static_cast<std::uint32_t>(seed >> 32);
+    for (int round = 0; round < philox::kRounds; ++round) {
+      for (std::size_t lane = 0; lane < kMaxLanes; ++lane) {
+        key[2 * round][lane] = key0;
+        key[2 * round + 1][lane] = key1;
+      }
+      key0 += philox::kWeyl0;
+      key1 += philox::kWeyl1;
+    }
+  }
+  static constexpr std::size_t kMaxLanes = hn::MaxLanes(DU64());
+  HWY_ALIGN_MAX std::uint64_t key[2 * philox::kRounds][kMaxLanes];
+};
+
+// counter = (index, id) per lane. A 32x32->64 product reads low halves only, so the high halves may
+// hold anything and no masking is needed between rounds.
+HWY_INLINE void philox_round(Words& x, VU64 key0, VU64 key1) {
   const DU64 d64;
   const DU32 d32;
   const VU32 m0 = hn::BitCast(d32, hn::Set(d64, philox::kMultiplier0));
   const VU32 m1 = hn::BitCast(d32, hn::Set(d64, philox::kMultiplier1));
+  const VU64 p0 = hn::MulEven(hn::BitCast(d32, x.x0), m0);
+  const VU64 p1 = hn::MulEven(hn::BitCast(d32, x.x2), m1);
+  x.x0 = hn::Xor(hn::ShiftRight<32>(p1), hn::Xor(x.x1, key0));
+  x.x1 = p1;
+  x.x2 = hn::Xor(hn::ShiftRight<32>(p0), hn::Xor(x.x3, key1));
+  x.x3 = p0;
+}
+
+HWY_INLINE Words philox_words(VU64 index, VU64 id, const RoundKeys& keys) {
+  const DU64 d64;
   Words x{index, hn::ShiftRight<32>(index), id, hn::ShiftRight<32>(id)};
-  auto key0 = static_cast<std::uint32_t>(seed);
-  auto key1 = static_cast<std::uint32_t>(seed >> 32);
+  HWY_UNROLL(10)
   for (int round = 0; round < philox::kRounds; ++round) {
-    const VU64 p0 = hn::MulEven(hn::BitCast(d32, x.x0), m0);
-    const VU64 p1 = hn::MulEven(hn::BitCast(d32, x.x2), m1);
-    x.x0 = hn::Xor(hn::ShiftRight<32>(p1), hn::Xor(x.x1, hn::Set(d64, key0)));
-    x.x1 = p1;
-    x.x2 = hn::Xor(hn::ShiftRight<32>(p0), hn::Xor(x.x3, hn::Set(d64, key1)));
-    x.x3 = p0;
-    key0 += philox::kWeyl0;
-    key1 += philox::kWeyl1;
+    philox_round(x, hn::Load(d64, keys.key[2 * round]), hn::Load(d64, keys.key[2 * round + 1]));
   }
   return x;
+}
+
+// Two vectors of blocks, their rounds side by side: the latency of one hides behind the other.
+HWY_INLINE void philox_words(VU64 index_a, VU64 index_b, VU64 id, const RoundKeys& keys, Words& a,
+                             Words& b) {
+  const DU64 d64;
+  a = {index_a, hn::ShiftRight<32>(index_a), id, hn::ShiftRight<32>(id)};
+  b = {index_b, hn::ShiftRight<32>(index_b), id, hn::ShiftRight<32>(id)};
+  HWY_UNROLL(10)
+  for (int round = 0; round < philox::kRounds; ++round) {
+    const VU64 key0 = hn::Load(d64, keys.key[2 * round]);
+    const VU64 key1 = hn::Load(d64, keys.key[2 * round + 1]);
+    philox_round(a, key0, key1);
+    philox_round(b, key0, key1);
+  }
 }
 
 HWY_INLINE VU64 join(VU64 lo, VU64 hi) {
@@ -97,13 +133,12 @@ HWY_INLINE VF64 log_double(VF64 u) {
   return hn::Add(hn::Add(rest, f), hn::Mul(k, hn::Set(d, kLn2High)));
 }
 
-// Two independent standard normals per lane from one block per lane.
-HWY_INLINE void normal_pair(const Words& words, VF64& even, VF64& odd) {
+// Two independent standard normals per lane from 128 bits per lane.
+HWY_INLINE void normal_pair(VU64 radius, VU64 angle, VF64& even, VF64& odd) {
   using namespace normal_double;
   const DF64 d;
   const DU64 d64;
-  const VU64 angle = join(words.x2, words.x3);
-  const VF64 rho = hn::Sqrt(hn::Neg(log_double(uniform_double(join(words.x0, words.x1)))));
+  const VF64 rho = hn::Sqrt(hn::Neg(log_double(uniform_double(radius))));
   const VF64 step = small_to_double(hn::And(angle, hn::Set(d64, kMantissa)));
   const VF64 y = hn::Mul(hn::Sub(step, hn::Set(d, 0x1p51 - 0.5)), hn::Set(d, 0x1p-51));
   const VF64 x = hn::Mul(y, hn::Set(d, kQuarterPi));
@@ -123,48 +158,93 @@ HWY_INLINE void normal_pair(const Words& words, VF64& even, VF64& odd) {
                 hn::BitCast(d, hn::And(hn::ShiftLeft<1>(angle), sign)));
 }
 
-HWY_INLINE VF32 log_float(VF32 u) {
-  using namespace normal_float;
-  const DF32 d;
-  const DU32 d32;
-  const hn::ScalableTag<std::int32_t> di;
-  const VU32 x = hn::Add(hn::BitCast(d32, u), hn::Set(d32, kOne - kSqrtHalf));
-  const VF32 k =
-      hn::ConvertTo(d, hn::Sub(hn::BitCast(di, hn::ShiftRight<23>(x)), hn::Set(di, 127)));
-  const VU32 mantissa = hn::Add(hn::And(x, hn::Set(d32, kMantissa)), hn::Set(d32, kSqrtHalf));
-  const VF32 f = hn::Sub(hn::BitCast(d, mantissa), hn::Set(d, 1.0F));
-  VF32 p = hn::Set(d, kLog[7]);
-  for (int j = 6; j >= 0; --j) p = plus_times(hn::Set(d, kLog[j]), p, f);
-  return hn::Add(hn::Mul(k, hn::Set(d, kLn2)), hn::Mul(f, p));
+// Two vectors that go through the same operations side by side, for the same reason.
+template <class V>
+struct Two {
+  V a, b;
+};
+template <class F, class V, class... More>
+HWY_INLINE auto both(const F& f, const Two<V>& x, const Two<More>&... more) {
+  return Two<decltype(f(x.a, more.a...))>{f(x.a, more.a...), f(x.b, more.b...)};
 }
 
-// Two independent standard normals per 32-bit lane from two words per lane.
-HWY_INLINE void normal_pair(VU32 first, VU32 second, VF32& even, VF32& odd) {
+HWY_INLINE Two<VF32> log_float(const Two<VF32>& u) {
   using namespace normal_float;
   const DF32 d;
   const DU32 d32;
   const hn::ScalableTag<std::int32_t> di;
-  const VF32 coarse = hn::ConvertTo(d, hn::BitCast(di, hn::ShiftRight<1>(first)));
-  const VU32 byte = hn::And(hn::ShiftRight<2>(second), hn::Set(d32, 0xFFU));
-  const VF32 fine = plus_times(hn::Set(d, 0x1p-40F), hn::ConvertTo(d, hn::BitCast(di, byte)),
-                               hn::Set(d, 0x1p-39F));
-  const VF32 u = hn::Add(hn::Mul(coarse, hn::Set(d, 0x1p-31F)), fine);
-  const VF32 rho = hn::Sqrt(hn::Neg(log_float(u)));
-  const VF32 step = hn::ConvertTo(d, hn::ShiftRight<10>(hn::BitCast(di, second)));
-  const VF32 y = hn::Mul(hn::Add(step, hn::Set(d, 0.5F)), hn::Set(d, 0x1p-21F));
-  const VF32 z = hn::Mul(y, y);
-  VF32 sine = hn::Set(d, kSin[3]);
-  VF32 cosine = hn::Set(d, kCos[3]);
-  for (int j = 2; j >= 0; --j) {
-    sine = plus_times(hn::Set(d, kSin[j]), z, sine);
-    cosine = plus_times(hn::Set(d, kCos[j]), z, cosine);
+  const auto x = both(
+      [&](VF32 v) HWY_ATTR { return hn::Add(hn::BitCast(d32, v), hn::Set(d32, kOne - kSqrtHalf)); },
+      u);
+  const auto k = both(
+      [&](VU32 v) HWY_ATTR {
+        return hn::ConvertTo(d, hn::Sub(hn::BitCast(di, hn::ShiftRight<23>(v)), hn::Set(di, 127)));
+      },
+      x);
+  const auto f = both(
+      [&](VU32 v) HWY_ATTR {
+        const VU32 m = hn::Add(hn::And(v, hn::Set(d32, kMantissa)), hn::Set(d32, kSqrtHalf));
+        return hn::Sub(hn::BitCast(d, m), hn::Set(d, 1.0F));
+      },
+      x);
+  Two<VF32> p{hn::Set(d, kLog[7]), hn::Set(d, kLog[7])};
+  HWY_UNROLL(7)
+  for (int j = 6; j >= 0; --j) {
+    const VF32 c = hn::Set(d, kLog[j]);
+    p = both([&](VF32 v, VF32 w) HWY_ATTR { return plus_times(c, v, w); }, p, f);
   }
-  sine = hn::Mul(y, sine);
+  return both([&](VF32 v, VF32 w, VF32 e)
+                  HWY_ATTR { return hn::Add(hn::Mul(e, hn::Set(d, kLn2)), hn::Mul(w, v)); },
+              p, f, k);
+}
+
+// Two independent standard normals per 32-bit lane from two words per lane, for two vectors.
+HWY_INLINE void normal_pair(const Two<VU32>& first, const Two<VU32>& second, Two<VF32>& even,
+                            Two<VF32>& odd) {
+  using namespace normal_float;
+  const DF32 d;
+  const DU32 d32;
+  const hn::ScalableTag<std::int32_t> di;
+  const auto u = both(
+      [&](VU32 v, VU32 w) HWY_ATTR {
+        const VF32 coarse = hn::ConvertTo(d, hn::BitCast(di, hn::ShiftRight<1>(v)));
+        const VU32 byte = hn::And(hn::ShiftRight<2>(w), hn::Set(d32, 0xFFU));
+        const VF32 fine = plus_times(hn::Set(d, 0x1p-40F), hn::ConvertTo(d, hn::BitCast(di, byte)),
+                                     hn::Set(d, 0x1p-39F));
+        return hn::Add(hn::Mul(coarse, hn::Set(d, 0x1p-31F)), fine);
+      },
+      first, second);
+  const auto y = both(
+      [&](VU32 w) HWY_ATTR {
+        const VF32 step = hn::ConvertTo(d, hn::ShiftRight<10>(hn::BitCast(di, w)));
+        return hn::Mul(hn::Add(step, hn::Set(d, 0.5F)), hn::Set(d, 0x1p-21F));
+      },
+      second);
+  const auto rho = both([](VF32 v) HWY_ATTR { return hn::Sqrt(hn::Neg(v)); }, log_float(u));
+  const auto z = both([](VF32 v) HWY_ATTR { return hn::Mul(v, v); }, y);
+  Two<VF32> sine{hn::Set(d, kSin[3]), hn::Set(d, kSin[3])};
+  Two<VF32> cosine{hn::Set(d, kCos[3]), hn::Set(d, kCos[3])};
+  HWY_UNROLL(3)
+  for (int j = 2; j >= 0; --j) {
+    const VF32 s = hn::Set(d, kSin[j]);
+    const VF32 c = hn::Set(d, kCos[j]);
+    sine = both([&](VF32 v, VF32 w) HWY_ATTR { return plus_times(s, w, v); }, sine, z);
+    cosine = both([&](VF32 v, VF32 w) HWY_ATTR { return plus_times(c, w, v); }, cosine, z);
+  }
+  sine = both([](VF32 v, VF32 w) HWY_ATTR { return hn::Mul(v, w); }, y, sine);
   const VU32 sign = hn::Set(d32, std::uint32_t{1} << 31);
-  even = hn::Xor(hn::Mul(rho, hn::Sub(cosine, sine)),
-                 hn::BitCast(d, hn::And(hn::ShiftLeft<30>(second), sign)));
-  odd = hn::Xor(hn::Mul(rho, hn::Add(cosine, sine)),
-                hn::BitCast(d, hn::And(hn::ShiftLeft<31>(second), sign)));
+  even = both(
+      [&](VF32 r, VF32 c, VF32 s, VU32 w) HWY_ATTR {
+        return hn::Xor(hn::Mul(r, hn::Sub(c, s)),
+                       hn::BitCast(d, hn::And(hn::ShiftLeft<30>(w), sign)));
+      },
+      rho, cosine, sine, second);
+  odd = both(
+      [&](VF32 r, VF32 c, VF32 s, VU32 w) HWY_ATTR {
+        return hn::Xor(hn::Mul(r, hn::Add(c, s)),
+                       hn::BitCast(d, hn::And(hn::ShiftLeft<31>(w), sign)));
+      },
+      rho, cosine, sine, second);
 }
 
 // Word j of the blocks of even (a) and odd (b) 32-bit lanes, side by side.

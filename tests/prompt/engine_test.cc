@@ -14,11 +14,7 @@
 namespace esscher {
 namespace {
 
-#if __has_include("esscher/prompt/sampled_error.h")
 const std::vector<Engine> kSamplers = {Engine::sampled, Engine::direct};
-#else
-const std::vector<Engine> kSamplers = {Engine::direct};
-#endif
 
 using testing::agrees;
 using testing::close;

@@ -1,0 +1,24 @@
+// Several heads on one white Gaussian prompt xi_l ~ N(0, I_k), exact in law: head h tilts by
+// tilts.col(h) and reads the functional functionals.col(h). Only the span of these 2H directions
+// is drawn, min(2H, k) normals per token; the rest of the answer is Gaussian given those, jointly
+// over the heads. A token law N(m, F F') is z = m + F xi: tilts = F'A, functionals = F'R, and the
+// answers are m + F means, F products.
+#pragma once
+
+#include <cstdint>
+
+#include "esscher/base/linalg.h"
+#include "esscher/random/stream.h"
+
+namespace esscher {
+
+struct HeadsDraw {
+  Matrix means;     // [k,H] column h: sum omega_h xi
+  Matrix products;  // [k,H] column h: sum omega_h (xi - mean_h)(xi - mean_h)' r_h
+};
+
+// tilts, functionals [k,H], L >= 1.
+HeadsDraw draw_heads(const MatrixView& tilts, const MatrixView& functionals, std::int64_t L,
+                     const Stream& stream);
+
+}  // namespace esscher
