@@ -1,0 +1,56 @@
+// Prompts side by side in lanes, for the sampled softmax gradient of one head: what the training
+// loop spends its time on. Internal to icl/train_batch.cc.
+//
+// White coordinates (train_batch.cc): given w~ the tokens are (xi, w~'xi + sig eps), so
+//   a~ = (U_x n + w~ (u_y.n), sig u_y.n),   r~ = (r_x + w~ r_y, sig r_y),
+//   e1 = a~/|a~|,  e2 = r~ off e1, normalised (0 where nothing is left: no division by zero),
+//   tau = |a~|,  r~ = c1 e1 + c2 e2,
+// and the sums of prompt/score_sums.h give the mean and the covariance of (g_1, g_2) under softmax
+// and the noise off span(e1, e2).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "esscher/base/linalg.h"
+#include "esscher/icl/task.h"
+#include "esscher/random/stream.h"
+
+namespace esscher {
+
+inline constexpr Index kTrainLanes = 16;
+
+// Task, query and target of one prompt in white coordinates.
+struct TaskDraw {
+  Vector w;    // w~ = F'w [d]
+  Vector n_x;  // query is Fq n_x [d]
+  double y = 0;
+};
+TaskDraw draw_task(const LinearRegressionTask& task, const Matrix& F, const Matrix& Fq,
+                   const Stream& stream, Index prompt);
+
+class TrainLanes {
+ public:
+  // Prompts first .. first + count - 1 of the batch, count <= kTrainLanes.
+  TrainLanes(const LinearRegressionTask& task, const Matrix& F, const Matrix& Fq,
+             const Stream& stream, Index first, Index count);
+
+  // Adds the gradient in white (U [D,d], r [D]) and returns the sum of losses.
+  double softmax(const Matrix& U, const Vector& r, std::int64_t L, double loss_factor,
+                 double residual_factor, Matrix& grad_U, Vector& grad_r);
+
+ private:
+  using Rows = Eigen::Matrix<double, Eigen::Dynamic, kTrainLanes, Eigen::RowMajor>;
+  using Row = Eigen::Array<double, 1, kTrainLanes>;
+
+  Index d_;
+  Index count_;
+  double sigma_;
+  Index first_;
+  Stream tokens_;
+  Rows w_, n_x_;          // [d,lanes]
+  Rows noise1_, noise2_;  // [D,lanes]
+  Row y_;
+};
+
+}  // namespace esscher
