@@ -1,0 +1,98 @@
+// The authors' training step (theory.md section 6: KQVO, d = 5, batch 128, fresh prompts): time per
+// step and per token, sampled engine.
+//
+//   train_step_bench                        Google Benchmark: steps at several lengths, 1 and 2
+//   threads train_step_bench --time L STEPS         best and median nanoseconds per step, as JSON
+//   (1 thread) train_step_bench --gradient L BATCHES   mean and standard error of the gradient at
+//   the first
+//                                           parameters, with those parameters, as JSON
+// The last two serve bench/against_torch/train_step.py.
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "esscher/base/json.h"
+#include "esscher/base/parallel.h"
+#include "esscher/icl/train.h"
+
+namespace {
+
+using namespace esscher;
+
+void step(benchmark::State& state, ModelKind model, int threads) {
+  set_thread_count(threads);
+  Trainer trainer(TrainConfig::authors(model, state.range(0)));
+  for (auto _ : state) trainer.run(1);
+  const double tokens = 128.0 * static_cast<double>(state.range(0));
+  state.counters["ns_per_token"] = benchmark::Counter(
+      tokens * 1e-9, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+  state.counters["loss"] = trainer.last_loss();
+  set_thread_count(0);
+}
+
+void time_steps(std::int64_t length, int steps) {
+  set_thread_count(1);
+  Trainer trainer(TrainConfig::authors(ModelKind::softmax, length));
+  trainer.run(3);
+  std::vector<double> seconds;
+  for (int i = 0; i < steps; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    trainer.run(1);
+    seconds.push_back(
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  }
+  std::sort(seconds.begin(), seconds.end());
+  const Json result = {{"best_ns", 1e9 * seconds.front()},
+                       {"median_ns", 1e9 * seconds[seconds.size() / 2]},
+                       {"loss", trainer.last_loss()}};
+  std::puts(dump(result).c_str());
+}
+
+void print_gradient(std::int64_t length, int batches) {
+  const Trainer trainer(TrainConfig::authors(ModelKind::softmax, length));
+  const Index n = trainer.theta().size() + 1;
+  Vector sum = Vector::Zero(n), square = Vector::Zero(n), g;
+  for (int t = 0; t < batches; ++t) {
+    Vector all(n);
+    all(0) = trainer.gradient(t, g);
+    all.tail(n - 1) = g;
+    sum += all;
+    square += all.cwiseAbs2();
+  }
+  const Vector mean = sum / batches;
+  const Vector error = ((square / batches - mean.cwiseAbs2()).cwiseMax(0.0) / batches).cwiseSqrt();
+  const Json result = {{"theta", json_vector(trainer.theta())},
+                       {"mean", json_vector(mean)},
+                       {"std_error", json_vector(error)}};
+  std::puts(dump(result).c_str());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc == 4 && std::strcmp(argv[1], "--time") == 0) {
+    time_steps(std::atoll(argv[2]), std::atoi(argv[3]));
+    return 0;
+  }
+  if (argc == 4 && std::strcmp(argv[1], "--gradient") == 0) {
+    print_gradient(std::atoll(argv[2]), std::atoi(argv[3]));
+    return 0;
+  }
+  for (const int threads : {1, 2}) {
+    for (const ModelKind model : {ModelKind::softmax, ModelKind::linear}) {
+      const std::string label = std::string(name(model)) + "/threads:" + std::to_string(threads);
+      auto* run = benchmark::RegisterBenchmark(
+          label.c_str(), [=](benchmark::State& state) { step(state, model, threads); });
+      run->Arg(10)->Arg(100)->Arg(1000)->UseRealTime();
+      if (model == ModelKind::linear) run->Arg(1'000'000);
+    }
+  }
+  benchmark::Initialize(&argc, argv);
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}
