@@ -1,5 +1,6 @@
 // Direct kernels on given tokens, float32, against their slow twins and against reading the memory.
-// Counter ns_per_token is CPU time. Every benchmark checks the answer before timing it.
+// Counter ns_per_token is wall time (Google Benchmark prints it with an "s"). Every benchmark
+// checks the answer before timing it.
 #include <benchmark/benchmark.h>
 
 #include <cmath>
