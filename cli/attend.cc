@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "cli/attend_head.h"
 #include "cli/rows.h"
 #include "cli/verbs.h"
 #include "esscher/base/error.h"
@@ -126,6 +127,7 @@ void add_attend(CLI::App& app, Globals& globals) {
       "Examples:\n"
       "  esscher attend --tokens tokens.npy --set query.z=[1,0.5]\n"
       "  esscher attend --tokens 'model.safetensors#layer0.K' --set query.file=q.csv --json\n"
+      "  esscher attend --head 'm.safetensors#L0.H1' --surrogate s.safetensors --components 4\n"
       "  esscher attend --config exp.toml --set reference.type=rademacher --set reference.dim=2");
   const auto options = std::make_shared<AttendOptions>();
   verb->add_option("--tokens", options->tokens, "tokens, one per row")->type_name("FILE");
@@ -138,7 +140,24 @@ void add_attend(CLI::App& app, Globals& globals) {
   verb->add_option("--queries", options->queries, "queries to draw if [query] is a measure")
       ->type_name("N")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1000000}));
-  verb->callback([&globals, options] { run(globals, *options); });
+  const auto head = std::make_shared<AttendHeadOptions>();
+  CLI::Option* surrogate =
+      verb->add_option("--surrogate", head->surrogate, "surrogates from `esscher heads --export`")
+          ->type_name("FILE");
+  verb->add_option("--head", head->head, "a head on its own queries, next to its surrogate")
+      ->type_name("FILE#NAME")
+      ->needs(surrogate)
+      ->excludes("--tokens");
+  verb->add_option("--components", head->components, "components of the surrogate")
+      ->type_name("K")
+      ->check(CLI::PositiveNumber);
+  verb->callback([&globals, options, head] {
+    if (head->head.empty()) {
+      run(globals, *options);
+    } else {
+      attend_head(globals, *head);
+    }
+  });
 }
 
 }  // namespace esscher::cli

@@ -35,6 +35,7 @@ int run(int argc, char** argv) {
   add_limit(app, globals);
   add_attend(app, globals);
   add_universal(app, globals);
+  add_heads(app, globals);
   add_targets(app, globals);
   try {
     app.parse(argc, argv);

@@ -8,6 +8,7 @@ namespace esscher::cli {
 void add_limit(CLI::App& app, Globals& globals);
 void add_attend(CLI::App& app, Globals& globals);
 void add_universal(CLI::App& app, Globals& globals);
+void add_heads(CLI::App& app, Globals& globals);
 void add_targets(CLI::App& app, Globals& globals);
 
 }  // namespace esscher::cli

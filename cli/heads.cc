@@ -1,0 +1,171 @@
+// esscher heads: which heads of a model are linear in disguise.
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <vector>
+
+#include "cli/heads_report.h"
+#include "cli/verbs.h"
+#include "esscher/base/parallel.h"
+#include "esscher/heads/diagnose.h"
+#include "esscher/heads/load.h"
+#include "esscher/heads/surrogate_file.h"
+#include "esscher/report/report.h"
+#include "esscher/store/exec.h"
+
+namespace esscher::cli {
+namespace {
+
+struct HeadsArguments {
+  std::string file;
+  double scale = 0;
+  bool causal = false;
+  bool no_causal = false;
+  std::vector<Index> components = {2, 4, 8, 16, 32};
+  Index queries = 128;
+  double tolerance = 0.1;
+  std::string export_file;
+};
+
+HeadOptions options_of(const HeadsArguments& arguments, const Globals& globals) {
+  HeadOptions options;
+  options.components = arguments.components;
+  options.most_queries = arguments.queries;
+  options.tolerance = arguments.tolerance;
+  options.seed = globals.seed;
+  return options;
+}
+
+HeadFileOptions file_options(const HeadsArguments& arguments) {
+  HeadFileOptions options;
+  if (arguments.scale != 0) options.scale = arguments.scale;
+  if (arguments.causal || arguments.no_causal) options.causal = arguments.causal;
+  return options;
+}
+
+// What decides the numbers, as the configuration of the run.
+std::string run_config(const HeadsArguments& arguments) {
+  return fmt::format(
+      "[heads]\nfile = \"{}\"\nscale = {}\ncausal = \"{}\"\ncomponents = [{}]\nqueries = {}\n"
+      "tolerance = {}\n",
+      arguments.file, arguments.scale,
+      arguments.causal ? "yes" : (arguments.no_causal ? "no" : "file"),
+      fmt::join(arguments.components, ", "), arguments.queries, arguments.tolerance);
+}
+
+std::string table(const std::vector<Json>& rows) {
+  std::string text = fmt::format("{:<32} {:>8} {:>4} {:>8} {:>9} {:>7} {:>7} {:>8}  {}\n", "head",
+                                 "n", "d", "tau2", "ess", "lin", "lin_c", "control", "verdict");
+  for (const Json& row : rows) {
+    text += fmt::format("{:<32} {:>8} {:>4} {:>8.3f} {:>9.1f} {:>7.3f} {:>7.3f} {:>8.3f}  {}\n",
+                        row["head"].get<std::string>(), row["n"].get<Index>(),
+                        row["d"].get<Index>(), row["tau2"].get<double>(), row["ess"].get<double>(),
+                        row["lin"].get<double>(), row["lin_c"].get<double>(),
+                        row["control_lin_c"].get<double>(), row["verdict"].get<std::string>());
+  }
+  return text;
+}
+
+// The columns of a diagnosis that are single values; the whole of it travels as text beside them.
+Row flat_row(const Json& diagnosis) {
+  Row row;
+  for (const auto& [key, value] : diagnosis.items()) {
+    if (!value.is_structured()) row[key] = value;
+  }
+  row["detail"] = dump(diagnosis);
+  return row;
+}
+
+std::vector<Json> diagnose_all(const std::vector<Head>& heads, const HeadOptions& options) {
+  std::vector<Json> rows(heads.size());
+  parallel_for(static_cast<std::int64_t>(heads.size()), [&](std::int64_t i) {
+    rows[static_cast<std::size_t>(i)] =
+        to_json(diagnose(heads[static_cast<std::size_t>(i)], options));
+  });
+  return rows;
+}
+
+// The same as a run on disk: one cell per head, resumable, with a report.
+std::vector<Json> diagnose_run(const std::vector<Head>& heads, const HeadsArguments& arguments,
+                               const Globals& globals) {
+  const HeadOptions options = options_of(arguments, globals);
+  Run run = Run::create_or_resume(globals.out, {"heads", run_config(arguments), globals.seed});
+  std::vector<std::string> keys;
+  for (const Head& head : heads) keys.push_back(head.name);
+  run_cells(run, keys,
+            [&](std::size_t i) -> std::vector<Row> {
+              return {flat_row(to_json(diagnose(heads[i], options)))};
+            },
+            {.quiet = globals.quiet});
+  std::vector<Json> rows;
+  for (const Row& row : run.rows()) {
+    rows.push_back(parse_json(globals.out, row["detail"].get<std::string>()));
+  }
+  if (run.is_writer()) {
+    run.set_document("report", heads_report(rows));
+    write_report(run, run.directory() / "report.html");
+  }
+  return rows;
+}
+
+void export_surrogates(const std::vector<Head>& heads, const HeadsArguments& arguments,
+                       const Globals& globals) {
+  const HeadOptions options = options_of(arguments, globals);
+  std::vector<NamedSurrogate> surrogates;
+  for (const Head& head : heads) {
+    surrogates.push_back({head.name, head.scale, fit_surrogate(head, 1, options)});
+    for (const Index k : options.components) {
+      if (4 * k > head.n) continue;  // as in fit_models
+      surrogates.push_back({head.name, head.scale, fit_surrogate(head, k, options)});
+    }
+  }
+  write_surrogates(arguments.export_file, surrogates);
+}
+
+void run_heads(const HeadsArguments& arguments, const Globals& globals) {
+  const std::vector<Head> heads = load_heads(arguments.file, file_options(arguments));
+  const std::vector<Json> rows = globals.out.empty()
+                                     ? diagnose_all(heads, options_of(arguments, globals))
+                                     : diagnose_run(heads, arguments, globals);
+  if (!arguments.export_file.empty()) export_surrogates(heads, arguments, globals);
+  std::string text = table(rows);
+  for (const Json& row : rows) {
+    text +=
+        fmt::format("{}: {}\n", row["head"].get<std::string>(), row["reason"].get<std::string>());
+  }
+  if (!globals.out.empty()) text += fmt::format("report: {}/report.html\n", globals.out);
+  print_result(globals, "heads", Json{{"rows", rows}}, text);
+}
+
+}  // namespace
+
+void add_heads(CLI::App& app, Globals& globals) {
+  CLI::App* verb = add_verb(
+      app, globals, "heads", "Diagnose attention heads: linear in disguise, and from which length",
+      "lin and lin_c are medians over queries of |T - T_lin| relative to |T| and to |T - mean V|;\n"
+      "control is what Gaussian keys with the same moments and length would show, exactly.\n"
+      "Examples:\n"
+      "  esscher heads model.safetensors --out runs/heads\n"
+      "  esscher heads dump.npz --causal --components 2,4,8 --json\n"
+      "  esscher heads model.safetensors --export surrogates.safetensors");
+  auto arguments = std::make_shared<HeadsArguments>();
+  verb->add_option("file", arguments->file, ".safetensors, .npz or a directory of .npy files")
+      ->required();
+  verb->add_option("--scale", arguments->scale,
+                   "score scale (default: the file's, else 1/sqrt(d))");
+  verb->add_flag("--causal", arguments->causal,
+                 "query i sees keys 0..i (default: the file's, else no)");
+  verb->add_flag("--no-causal", arguments->no_causal, "every query sees every key")
+      ->excludes("--causal");
+  verb->add_option("--components", arguments->components, "mixture sizes to try")
+      ->delimiter(',')
+      ->check(CLI::Range(2, 1024));
+  verb->add_option("--queries", arguments->queries, "queries per head")->check(CLI::PositiveNumber);
+  verb->add_option("--tolerance", arguments->tolerance, "lin_c that counts as linear")
+      ->check(CLI::PositiveNumber);
+  verb->add_option("--export", arguments->export_file, "write the surrogates as .safetensors");
+  verb->callback([arguments, &globals] { run_heads(*arguments, globals); });
+}
+
+}  // namespace esscher::cli

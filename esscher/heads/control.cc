@@ -1,0 +1,49 @@
+#include "esscher/heads/control.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "esscher/prompt/universal.h"
+
+namespace esscher {
+namespace {
+
+constexpr std::int64_t kLongestPrompt = 1'000'000'000'000'000;
+
+}  // namespace
+
+double Control::relative() const { return signal2 > 0 ? std::sqrt(error2 / signal2) : 0.0; }
+
+Control gaussian_control(std::int64_t n, const QueryMoments& query) {
+  if (n < 2 || !(query.tau2 > 0)) return {};
+  const double tau2 = query.tau2;
+  const auto N = static_cast<double>(n);
+  const Universal4 u = universal4(n, std::min(std::sqrt(tau2), kMaxTau));
+  const double S2 = u.M2c + 2 * tau2 * u.M1 - tau2 * tau2;
+  const double v = tau2 * (1 + u.v1_ratio);
+  const double S_vhat = tau2 * u.M1 * (1 - 1 / N) + tau2 * (u.M1 + v) / N;
+  const double vhat2 = tau2 * tau2 * (1 - 1 / (N * N));
+  const double along = S2 - tau2 / N + vhat2 - 2 * S_vhat;
+  const double across = u.H - 2 * (1 + u.M1) / N + (1 + tau2 * (1 - 1 / N)) / N;
+  const double gain = query.signal2 / (tau2 * tau2);
+  const double rest = std::max(0.0, query.value_var - query.signal2 / tau2);
+  return {.error2 = std::max(0.0, gain * along + rest * across),
+          .signal2 = std::max(0.0, gain * (S2 - tau2 / N) + rest * (u.H - 1 / N))};
+}
+
+std::int64_t linear_from(const QueryMoments& query, double tolerance) {
+  const auto good = [&](std::int64_t L) {
+    return gaussian_control(L, query).relative() <= tolerance;
+  };
+  std::int64_t high = 2;
+  while (high < kLongestPrompt && !good(high)) high = std::min(4 * high, kLongestPrompt);
+  if (!good(high)) return kNeverLinear;
+  std::int64_t low = high == 2 ? 1 : std::max<std::int64_t>(2, high / 4);
+  while (high - low > std::max<std::int64_t>(1, low / 1000)) {
+    const std::int64_t middle = low + (high - low) / 2;
+    (good(middle) ? high : low) = middle;
+  }
+  return high;
+}
+
+}  // namespace esscher

@@ -1,0 +1,43 @@
+// The control of a head: what the Gaussian surrogate's error WOULD be if the prompt were n Gaussian
+// tokens with the head's own moments, on average, with the surrogate fitted to that same prompt.
+//
+// Scores s_l ~ N(0, tau^2), values v_l = mV + (c / tau^2) s_l + rho_l with c = Cov(V,K) a and rho
+// independent of s. With S = sum omega s, v = sum omega (s-S)^2 and sample mean sbar, variance
+// vhat:
+//
+//   T - Vbar             = (c/tau^2) (S - sbar)        + sum (omega_l - 1/n) rho_l
+//   T - Vbar - Covhat a  = (c/tau^2) (S - sbar - vhat) + sum (omega_l - 1/n - (s_l - sbar)/n) rho_l
+//
+// Gaussian integration by parts (E[s_j F] = tau^2 E[dF/ds_j], S moves with the scores) gives every
+// mixed moment from the universal functions of prompt/universal.h:
+//   E[S sbar] = tau^2/n,   E[S vhat] = tau^2 M1 (1 - 1/n) + tau^2 (M1 + E v)/n
+#pragma once
+
+#include <cstdint>
+
+namespace esscher {
+
+// Moments of one query's scores and values.
+struct QueryMoments {
+  double tau2 = 0;       // variance of the scores
+  double signal2 = 0;    // |Cov(V,K) a|^2
+  double value_var = 0;  // trace of Cov(V)
+};
+
+struct Control {
+  double error2 = 0;   // E|T - Vbar - Covhat a|^2
+  double signal2 = 0;  // E|T - Vbar|^2
+
+  // sqrt(error2 / signal2): 1 means no better than the mean value; 0 where nothing moves.
+  [[nodiscard]] double relative() const;
+};
+
+// n >= 1, tau <= 40 (prompt/universal.h).
+Control gaussian_control(std::int64_t n, const QueryMoments& query);
+
+// Smallest L with relative() <= tolerance, found by doubling and bisection; kNeverLinear if there
+// is none up to 10^15.
+inline constexpr std::int64_t kNeverLinear = -1;
+std::int64_t linear_from(const QueryMoments& query, double tolerance);
+
+}  // namespace esscher

@@ -1,0 +1,274 @@
+#include "esscher/heads/diagnose.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "esscher/base/error.h"
+#include "esscher/heads/verdict.h"
+#include "esscher/heads/walk.h"
+#include "esscher/prompt/exact_mixture.h"
+
+namespace esscher {
+namespace {
+
+constexpr Index kMixtureControlQueries = 8;  // the exact mixture engine is the dearest part
+constexpr Index kLengthQueries = 5;          // representatives for linear_from, by quantile of tau2
+
+double quantile(std::vector<double> values, double p) {
+  if (values.empty()) return 0;
+  const auto at = static_cast<std::ptrdiff_t>(p * static_cast<double>(values.size() - 1) + 0.5);
+  std::nth_element(values.begin(), values.begin() + at, values.end());
+  const double high = values[at];
+  if (p != 0.5 || values.size() % 2 == 1) return high;
+  const double low = *std::max_element(values.begin(), values.begin() + at);
+  return 0.5 * (low + high);
+}
+
+double median(const std::vector<double>& values) { return quantile(values, 0.5); }
+
+// Median over queries of error / scale; 0/0 (nothing to explain, nothing missed) counts as 0.
+double median_ratio(const std::vector<double>& errors, const std::vector<double>& scales) {
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < errors.size(); ++i) {
+    const bool nothing = errors[i] <= 1e-12 * std::max(scales[i], 1e-300);
+    ratios.push_back(nothing ? 0.0 : errors[i] / std::max(scales[i], 1e-300));
+  }
+  return median(ratios);
+}
+
+template <class Field>
+std::vector<double> collect(const std::vector<PromptResult>& results, Field field) {
+  std::vector<double> out;
+  for (const PromptResult& result : results) out.push_back(field(result));
+  return out;
+}
+
+SurrogateError error_of(const std::vector<PromptResult>& results, std::size_t model, bool split) {
+  const auto errors = collect(results, [&](const PromptResult& r) { return r.errors[model]; });
+  return {
+      median_ratio(
+          errors,
+          collect(results, [&](const PromptResult& r) { return split ? r.norm_unseen : r.norm; })),
+      median_ratio(errors, collect(results, [&](const PromptResult& r) {
+                     return split ? r.signal_unseen : r.signal;
+                   }))};
+}
+
+double dominant_share(const std::vector<PromptResult>& results) {
+  std::map<Index, int> heavy;
+  int most = 0;
+  for (const PromptResult& result : results) {
+    if (result.top_weight > 0.5 && result.n > 2) most = std::max(most, ++heavy[result.top_key]);
+  }
+  return static_cast<double>(most) / static_cast<double>(results.size());
+}
+
+void fill_scores(const std::vector<PromptResult>& results, HeadDiagnosis& out) {
+  const auto tau2 = collect(results, [](const PromptResult& r) { return r.moments.tau2; });
+  out.tau2 = median(tau2);
+  out.tau2_low = quantile(tau2, 0.05);
+  out.tau2_high = quantile(tau2, 0.95);
+  out.ess = median(collect(results, [](const PromptResult& r) { return r.ess; }));
+  out.kurtosis = median(collect(results, [](const PromptResult& r) { return r.kurtosis; }));
+  out.top_weight = median(collect(results, [](const PromptResult& r) { return r.top_weight; }));
+  const auto frozen = std::count_if(results.begin(), results.end(), [](const PromptResult& r) {
+    return std::log(r.n) < r.moments.tau2;
+  });
+  out.frozen = static_cast<double>(frozen) / static_cast<double>(results.size());
+  out.dominant = dominant_share(results);
+}
+
+void fill_errors(const std::vector<PromptResult>& results,
+                 const std::vector<SurrogateModel>& models, HeadDiagnosis& out) {
+  const auto norms = collect(results, [](const PromptResult& r) { return r.norm; });
+  const auto signals = collect(results, [](const PromptResult& r) { return r.signal; });
+  const auto uncentred = collect(results, [](const PromptResult& r) { return r.uncentred; });
+  out.mean_only = {median_ratio(signals, norms), median_ratio(signals, signals)};
+  out.uncentred = {median_ratio(uncentred, norms), median_ratio(uncentred, signals)};
+  for (std::size_t m = 0; m < models.size(); ++m) {
+    const SurrogateModel& model = models[m];
+    const SurrogateError error = error_of(results, m, model.split);
+    if (model.k == 1) {
+      (model.split ? out.gaussian_split : out.gaussian) = error;
+      continue;
+    }
+    auto row = std::find_if(out.mixtures.begin(), out.mixtures.end(),
+                            [&](const MixtureRow& r) { return r.k == model.k; });
+    if (row == out.mixtures.end()) {
+      if (model.split) continue;
+      out.mixtures.push_back({.k = model.k, .in_sample = error, .split = error});
+    } else {
+      row->split = error;
+    }
+  }
+}
+
+void fill_control(const std::vector<PromptResult>& results, double tolerance, HeadDiagnosis& out) {
+  out.control_lin_c = median(collect(results, [](const PromptResult& r) {
+    return gaussian_control(static_cast<std::int64_t>(r.n), r.moments).relative();
+  }));
+  std::vector<const PromptResult*> order;
+  for (const PromptResult& result : results) order.push_back(&result);
+  std::sort(order.begin(), order.end(), [](const PromptResult* x, const PromptResult* y) {
+    return x->moments.tau2 < y->moments.tau2;
+  });
+  const auto count = static_cast<Index>(order.size());
+  std::vector<double> lengths;
+  for (Index i = 0; i < std::min(kLengthQueries, count); ++i) {
+    const Index at = (2 * i + 1) * count / (2 * std::min(kLengthQueries, count));
+    const std::int64_t length = linear_from(order[at]->moments, tolerance);
+    lengths.push_back(length == kNeverLinear ? std::numeric_limits<double>::infinity()
+                                             : static_cast<double>(length));
+  }
+  const double typical = quantile(lengths, 0.5);
+  out.linear_from =
+      std::isinf(typical) ? kNeverLinear : static_cast<std::int64_t>(std::llround(typical));
+}
+
+// The exact error of the mixture's own limit on prompts drawn from that mixture.
+double mixture_control(const Head& head, const SurrogateModel& model,
+                       const std::vector<PromptResult>& results) {
+  const GaussianMixtureLaw law = token_law(model.moments.surrogate(model.floor()));
+  const Index d = head.dk + head.dv;
+  Matrix U = Matrix::Zero(d, d);
+  U.topLeftCorner(head.dk, head.dk).setIdentity();
+  Matrix V = Matrix::Zero(head.dv, d);
+  V.rightCols(head.dv).setIdentity();
+  const Attention attention = Attention::from_uv(U, V);
+  std::vector<double> ratios;
+  const auto count = static_cast<Index>(results.size());
+  for (Index i = 0; i < std::min(kMixtureControlQueries, count); ++i) {
+    const PromptResult& query = results[i * count / std::min(kMixtureControlQueries, count)];
+    Vector z = Vector::Zero(d);
+    z.head(head.dk) = query.a;
+    const double error2 =
+        mean_square_error(Metric::output, law, attention, z, static_cast<std::int64_t>(query.n));
+    ratios.push_back(std::sqrt(error2) / std::max(query.signal, 1e-300));
+  }
+  return median(ratios);
+}
+
+PrefixRow prefix_row(const Matrix& keys, const Matrix& values,
+                     const std::vector<PromptResult>& results, Index n) {
+  const Matrix k = keys.topRows(n);
+  const Matrix v = values.topRows(n);
+  const Vector mean_v = v.colwise().mean();
+  const Matrix centred = v.rowwise() - mean_v.transpose();
+  std::vector<double> measured;
+  std::vector<double> control;
+  for (const PromptResult& query : results) {
+    if (query.n < static_cast<double>(n)) continue;
+    const Vector s = k * query.a;
+    const Vector shifted = s.array() - s.mean();
+    const Vector w = (s.array() - s.maxCoeff()).exp();
+    const Vector moved = centred.transpose() * w / w.sum();
+    const Vector linear = centred.transpose() * shifted / static_cast<double>(n);
+    const double signal = moved.norm();
+    measured.push_back(signal > 0 ? (moved - linear).norm() / signal : 0.0);
+    control.push_back(
+        gaussian_control(n, {.tau2 = shifted.squaredNorm() / static_cast<double>(n),
+                             .signal2 = linear.squaredNorm(),
+                             .value_var = centred.squaredNorm() / static_cast<double>(n)})
+            .relative());
+  }
+  return {n, median(measured), median(control), quantile(control, 0.1), quantile(control, 0.9)};
+}
+
+// Prefixes of doubling length up to the longest that fits one chunk; a few queries are enough.
+void fill_prefixes(const Head& head, const std::vector<PromptResult>& results, HeadDiagnosis& out) {
+  constexpr std::size_t kQueries = 16;
+  std::vector<PromptResult> few;
+  const std::size_t count = std::min(kQueries, results.size());
+  for (std::size_t i = 0; i < count; ++i) few.push_back(results[i * results.size() / count]);
+  const Index longest = std::min(head.n, kHeadChunk);
+  const Matrix keys = head.K(0, longest);
+  const Matrix values = head.V(0, longest);
+  const bool any = std::any_of(few.begin(), few.end(), [&](const PromptResult& r) {
+    return r.n >= static_cast<double>(longest);
+  });
+  for (Index n = 16; n < longest; n *= 2) {
+    const bool reached = std::any_of(few.begin(), few.end(), [&](const PromptResult& r) {
+      return r.n >= static_cast<double>(n);
+    });
+    if (reached) out.prefixes.push_back(prefix_row(keys, values, few, n));
+  }
+  if (any && longest > 1) out.prefixes.push_back(prefix_row(keys, values, few, longest));
+}
+
+// Standardised scores of all queries against the first chunk of their prompts.
+void fill_histogram(const Head& head, const std::vector<PromptResult>& results,
+                    HeadDiagnosis& out) {
+  const Matrix keys = head.K(0, std::min(head.n, kHeadChunk));
+  out.score_histogram = Vector::Zero(kHistogramBins);
+  for (const PromptResult& query : results) {
+    const Vector s =
+        keys.topRows(std::min<Index>(keys.rows(), static_cast<Index>(query.n))) * query.a;
+    const double tau = std::sqrt((s.array() - s.mean()).square().mean());
+    if (!(tau > 0)) continue;
+    for (Index l = 0; l < s.size(); ++l) {
+      const double x = (s(l) - s.mean()) / tau;
+      const auto bin = static_cast<Index>(std::floor((x + 5.0) / 10.0 * kHistogramBins));
+      if (bin >= 0 && bin < kHistogramBins) out.score_histogram(bin) += 1;
+    }
+  }
+  const double total = out.score_histogram.sum();
+  if (total > 0) out.score_histogram *= kHistogramBins / (10.0 * total);
+}
+
+std::vector<Index> checked_queries(const Head& head, const HeadOptions& options) {
+  if (options.queries.empty()) return default_queries(head, options.most_queries);
+  for (const Index query : options.queries) {
+    if (query < 0 || query >= head.n_queries) {
+      throw_argument("head " + head.name, "query", std::to_string(query),
+                     "an index below " + std::to_string(head.n_queries));
+    }
+  }
+  return options.queries;
+}
+
+}  // namespace
+
+HeadDiagnosis diagnose(const Head& head, const HeadOptions& options) {
+  check_head(head);
+  std::vector<SurrogateModel> models = fit_models(head, options);
+  const std::vector<PromptResult> results =
+      walk_prompt(head, checked_queries(head, options), models);
+  HeadDiagnosis out;
+  out.name = head.name;
+  out.n = head.n;
+  out.dk = head.dk;
+  out.dv = head.dv;
+  out.queries = static_cast<Index>(results.size());
+  out.causal = head.causal;
+  out.scale = head.scale;
+  fill_scores(results, out);
+  fill_errors(results, models, out);
+  fill_control(results, options.tolerance, out);
+  judge(out, options.tolerance);
+  if (const MixtureRow* best = best_mixture(out); best != nullptr && !head.causal) {
+    for (const SurrogateModel& model : models) {
+      if (model.k != best->k || model.split) continue;
+      out.mixture_control_k = model.k;
+      out.mixture_control_lin_c = mixture_control(head, model, results);
+    }
+  }
+  fill_prefixes(head, results, out);
+  fill_histogram(head, results, out);
+  return out;
+}
+
+Surrogate fit_surrogate(const Head& head, Index k, const HeadOptions& options) {
+  HeadOptions one = options;
+  one.components = k == 1 ? std::vector<Index>{} : std::vector<Index>{k};
+  std::vector<SurrogateModel> models = fit_models(head, one);
+  walk_prompt(head, {head.causal ? head.n_queries - 1 : 0}, models);
+  for (const SurrogateModel& model : models) {
+    if (model.k == k && !model.split) return model.moments.surrogate(model.floor());
+  }
+  throw_argument("head " + head.name, "components", std::to_string(k),
+                 "at most a quarter of the " + std::to_string(head.n) + " keys");
+}
+
+}  // namespace esscher

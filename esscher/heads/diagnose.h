@@ -1,0 +1,89 @@
+// Is this head linear in disguise, and from which prompt length on? For each query, with the prompt
+// it really had: the softmax output T, its surrogates, and the exact Gaussian control.
+//
+//   lin = |T - T_s| / |T|,   lin_c = |T - T_s| / |T - Vbar|   (1: no better than the mean value)
+//
+// All figures are medians over queries. "Split" fits on a random half of the keys and judges on the
+// other half, so that a mixture is not praised for memorising.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "esscher/base/json.h"
+#include "esscher/heads/control.h"
+#include "esscher/heads/head.h"
+#include "esscher/heads/mixture_fit.h"
+#include "esscher/heads/surrogate.h"
+
+namespace esscher {
+
+struct HeadOptions {
+  std::vector<Index> queries;  // empty: default_queries(head, most_queries)
+  Index most_queries = 128;
+  std::vector<Index> components = {2, 4, 8, 16, 32};
+  Index fit_keys = 8192;  // evenly spaced keys a mixture is fitted to
+  std::uint64_t seed = 0;
+  double tolerance = 0.1;  // lin_c that counts as linear
+  MixtureFitOptions fit;
+};
+
+// Medians over queries of the two relative errors.
+struct SurrogateError {
+  double lin = 0;
+  double lin_c = 0;
+};
+
+struct MixtureRow {
+  Index k = 0;
+  SurrogateError in_sample;
+  SurrogateError split;
+};
+
+// The same head on the first n keys only, next to the exact Gaussian prediction.
+struct PrefixRow {
+  Index n = 0;
+  double lin_c = 0;
+  double control = 0;      // median over queries
+  double control_low = 0;  // 10 % and 90 % over queries
+  double control_high = 0;
+};
+
+struct HeadDiagnosis {
+  std::string name;
+  Index n = 0, dk = 0, dv = 0, queries = 0;
+  bool causal = false;
+  double scale = 1;
+
+  double tau2 = 0, tau2_low = 0, tau2_high = 0;  // score variance: median and 5 %, 95 %
+  double ess = 0;                                // 1 / sum omega^2
+  double frozen = 0;                             // share of queries with n < e^{tau2}
+  double kurtosis = 3;                           // of the scores; 3 for Gaussian keys
+  double top_weight = 0;                         // largest omega
+  double dominant = 0;  // share of queries that give more than half their weight to one same key
+
+  SurrogateError mean_only, uncentred, gaussian, gaussian_split;
+  std::vector<MixtureRow> mixtures;
+  double control_lin_c = 0;          // exact, same n and moments, Gaussian keys
+  double mixture_control_lin_c = 0;  // exact, keys from the fitted mixture; 0 if none was needed
+  Index mixture_control_k = 0;
+  std::int64_t linear_from = 0;  // median query within tolerance; kNeverLinear beyond 10^15
+
+  std::string verdict;
+  std::string reason;
+  std::vector<PrefixRow> prefixes;
+  Vector score_histogram;  // density of (s - mean)/tau in kHistogramBins bins over [-5, 5]
+};
+
+inline constexpr Index kHistogramBins = 50;
+
+HeadDiagnosis diagnose(const Head& head, const HeadOptions& options = {});
+
+// The surrogate with k components over the whole prompt, for export; k = 1 is the Gaussian limit.
+Surrogate fit_surrogate(const Head& head, Index k, const HeadOptions& options = {});
+
+// One row of `esscher heads --json`.
+Json to_json(const HeadDiagnosis& diagnosis);
+
+}  // namespace esscher

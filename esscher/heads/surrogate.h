@@ -1,0 +1,73 @@
+// Surrogates of a head: what the prompt looks like through a Gaussian mixture with joint moments of
+// (key, value) per component. For a = scale * q,
+//
+//   T_mix(q) = sum_c r_c (mV_c + Cov_c(V,K) a),   r = softmax_c(log w_c + <a, mK_c> + a' C_c a / 2)
+//
+// One component is the Gaussian limit mV + Cov(V,K) a: linear attention with the mean corrected.
+#pragma once
+
+#include <vector>
+
+#include "esscher/base/linalg.h"
+#include "esscher/measure/gaussian_view.h"
+
+namespace esscher {
+
+struct Surrogate {
+  Vector weights;              // [k], sum 1
+  Matrix mean_k;               // [k,dk]
+  Matrix mean_v;               // [k,dv]
+  std::vector<Matrix> cov_k;   // [k] of [dk,dk]
+  std::vector<Matrix> cov_vk;  // [k] of [dv,dk]
+  Vector trace_v;              // [k] trace of the value covariance
+
+  [[nodiscard]] Index size() const { return weights.size(); }
+  // T_mix for a [dk].
+  [[nodiscard]] Vector operator()(const VectorView& a) const;
+};
+
+// Per-component sums of 1, k, v, kk', vk' and |v|^2 over a growing prompt. Keys and values are
+// measured from fixed origins so that large means cost no digits.
+class PromptMoments {
+ public:
+  PromptMoments(Index components, Vector origin_k, Vector origin_v);
+
+  // keys [n,dk], values [n,dv] relative to the origins; responsibilities [n,components].
+  void add(const MatrixView& keys, const MatrixView& values, const MatrixView& responsibilities);
+
+  // The surrogate's output at a without forming it: O(components * dv * dk). `floor` is added to
+  // the diagonal of every key covariance.
+  [[nodiscard]] Vector output(const VectorView& a, double floor) const;
+  // Moments in absolute coordinates.
+  [[nodiscard]] Surrogate surrogate(double floor) const;
+
+  [[nodiscard]] double count() const { return count_; }
+  [[nodiscard]] const Vector& origin_k() const { return origin_k_; }
+  [[nodiscard]] const Vector& origin_v() const { return origin_v_; }
+  [[nodiscard]] Vector mean_k() const;  // [dk] over all components
+  [[nodiscard]] Vector mean_v() const;  // [dv]
+  // Mean squared distance of values from their mean, tr Cov(V).
+  [[nodiscard]] double value_variance() const;
+
+ private:
+  struct Component {
+    double weight = 0;
+    double vv = 0;  // sum |v|^2
+    Vector k;       // [dk]
+    Vector v;       // [dv]
+    Matrix kk;      // [dk,dk]
+    Matrix vk;      // [dv,dk]
+  };
+
+  Vector origin_k_;
+  Vector origin_v_;
+  double count_ = 0;
+  std::vector<Component> components_;
+};
+
+// A law of tokens z' = (k, v) [dk+dv] with the surrogate's moments, for the exact engine. Of the
+// value covariances only the traces are known and only they matter to mean-square errors: what the
+// keys do not explain is spread evenly over the coordinates.
+GaussianMixtureLaw token_law(const Surrogate& surrogate);
+
+}  // namespace esscher

@@ -1,0 +1,53 @@
+// One walk over a prompt, chunk by chunk, so that a head may be larger than memory: softmax truths
+// and the moments of every surrogate grow together, and each query is evaluated where its own
+// prompt ends.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "esscher/heads/control.h"
+#include "esscher/heads/diagnose.h"
+#include "esscher/heads/head.h"
+#include "esscher/heads/mixture_fit.h"
+#include "esscher/heads/surrogate.h"
+
+namespace esscher {
+
+inline constexpr Index kHeadChunk = 8192;  // keys in memory at a time
+
+// The split of the keys: a fair coin per key, so that no rhythm of the prompt falls on one side.
+bool is_fitted(Index key);
+
+// k components over all keys, or over the fitted half of the split. The mixture decides which
+// component a key belongs to; the moments are those of the keys seen so far.
+struct SurrogateModel {
+  Index k;
+  bool split;
+  std::optional<MixtureFit> fit;  // none for k = 1
+  PromptMoments moments;
+
+  [[nodiscard]] double floor() const { return fit ? fit->floor : 0.0; }
+};
+
+// Two models per k (all keys, fitted half), k = 1 first; a k with fewer than 4 keys per component
+// is left out.
+std::vector<SurrogateModel> fit_models(const Head& head, const HeadOptions& options);
+
+// What one query says at the end of its prompt.
+struct PromptResult {
+  Vector a;                                   // scale * q
+  double n = 0;                               // keys in its prompt
+  double norm = 0, signal = 0;                // |T|, |T - Vbar|
+  double norm_unseen = 0, signal_unseen = 0;  // the same on unseen keys, Vbar of the fitted
+  double ess = 0, kurtosis = 3, top_weight = 0;
+  Index top_key = -1;
+  QueryMoments moments;
+  double uncentred = 0;        // |T - E[v k'] a|
+  std::vector<double> errors;  // |T - T_model|, one per model
+};
+
+std::vector<PromptResult> walk_prompt(const Head& head, const std::vector<Index>& queries,
+                                      std::vector<SurrogateModel>& models);
+
+}  // namespace esscher

@@ -1,0 +1,186 @@
+#include "esscher/heads/diagnose.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "esscher/base/error.h"
+#include "esscher/heads/load.h"
+#include "esscher/heads/truth.h"
+#include "esscher/heads/verdict.h"
+#include "tests/testing.h"
+
+namespace esscher {
+namespace {
+
+Matrix normals(Index rows, Index cols, std::uint64_t id) {
+  Matrix out(rows, cols);
+  Stream(21, id).fill_normal(0, {out.data(), static_cast<std::size_t>(out.size())});
+  return out;
+}
+
+// Values that follow the keys plus noise.
+Matrix values_of(const Matrix& keys, Index dv) {
+  return keys * normals(keys.cols(), dv, 901) / std::sqrt(static_cast<double>(keys.cols())) +
+         0.5 * normals(keys.rows(), dv, 902);
+}
+
+Head head_of(const std::string& name, const Matrix& keys, double score_deviation, bool causal) {
+  const Index d = keys.cols();
+  const Matrix queries = normals(causal ? keys.rows() : 128, d, 903) * score_deviation /
+                         std::sqrt(static_cast<double>(d));
+  return make_head(name, queries, keys, values_of(keys, 5), 1.0, causal);
+}
+
+// Four well separated clusters in turn; a mixture with k < 4 cannot describe them.
+Matrix four_clusters(Index n, Index d) {
+  Matrix keys = 0.4 * normals(n, d, 31);
+  const Matrix centres = 3.0 * normals(4, d, 32);
+  for (Index l = 0; l < n; ++l) keys.row(l) += centres.row(l * 7 % 4);
+  return keys;
+}
+
+TEST(Diagnose, GaussianKeysErrAsTheExactEngineSaysAtEveryLength) {
+  for (const bool causal : {false, true}) {
+    const HeadDiagnosis head = diagnose(head_of("gaussian", normals(2048, 8, 1), 1.0, causal));
+    ASSERT_FALSE(head.prefixes.empty());
+    for (const PrefixRow& row : head.prefixes) {
+      // Medians over 16 queries that share one prompt: a factor, not a standard error.
+      EXPECT_LT(row.lin_c, 1.6 * row.control_high) << row.n;
+      EXPECT_GT(row.lin_c, 0.6 * row.control_low) << row.n;
+    }
+    EXPECT_NEAR(head.gaussian.lin_c / head.control_lin_c, 1.0, 0.35);
+    EXPECT_NEAR(head.kurtosis, 3.0, 0.5);
+    EXPECT_TRUE(head.verdict == "linear here" || head.verdict.starts_with("linear from"))
+        << head.verdict << ": " << head.reason;
+  }
+}
+
+TEST(Diagnose, TheRightNumberOfComponentsWinsOutOfSample) {
+  const HeadDiagnosis head = diagnose(head_of("clusters", four_clusters(4096, 6), 1.0, false));
+  const MixtureRow* best = best_mixture(head);
+  ASSERT_NE(best, nullptr);
+  EXPECT_EQ(best->k, 4) << head.reason;
+  EXPECT_EQ(head.verdict, "needs 4 components") << head.reason;
+  EXPECT_EQ(head.mixture_control_k, 4);
+  EXPECT_LT(head.mixture_control_lin_c, 0.5);
+}
+
+TEST(Diagnose, HeavyTailsAreNamed) {
+  Matrix keys = normals(4096, 4, 2);
+  const Matrix scale = normals(4096, 2, 3);
+  for (Index l = 0; l < keys.rows(); ++l) {  // Student with two degrees of freedom
+    keys.row(l) /= std::sqrt(0.5 * scale.row(l).squaredNorm()) + 1e-3;
+  }
+  const HeadDiagnosis head = diagnose(head_of("student", keys, 0.5, false));
+  EXPECT_GT(head.kurtosis, 6);
+  EXPECT_NE(head.reason.find("heavy-tailed"), std::string::npos) << head.verdict << head.reason;
+}
+
+TEST(Diagnose, OneDominantKeyIsNamed) {
+  Matrix keys = 0.1 * normals(512, 4, 4);
+  keys.row(17).setConstant(40.0);
+  const Matrix queries = Matrix::Ones(64, 4);
+  const HeadDiagnosis head =
+      diagnose(make_head("sink", queries, keys, normals(512, 3, 5), 1.0, false));
+  EXPECT_EQ(head.dominant, 1.0);
+  EXPECT_NE(head.reason.find("one key"), std::string::npos) << head.reason;
+  EXPECT_EQ(head.verdict, "not linearisable");
+}
+
+TEST(Diagnose, ConstantKeysAreTheMeanValue) {
+  const HeadDiagnosis head = diagnose(
+      make_head("constant", normals(32, 3, 6), Matrix::Ones(64, 3), normals(64, 2, 7), 1.0, false));
+  EXPECT_LT(head.tau2, 1e-20);
+  EXPECT_LT(head.gaussian.lin, 1e-12);
+  EXPECT_EQ(head.verdict, "linear here");
+}
+
+TEST(Diagnose, FewerKeysThanDimensionsAndDuplicatesAreFine) {
+  const HeadDiagnosis few = diagnose(head_of("few", normals(6, 16, 8), 1.0, false));
+  EXPECT_TRUE(few.mixtures.empty());
+  EXPECT_FALSE(few.verdict.empty());
+  Matrix twice(256, 4);
+  twice << normals(128, 4, 9), normals(128, 4, 9);
+  EXPECT_FALSE(diagnose(head_of("twice", twice, 1.0, false)).verdict.empty());
+  const HeadDiagnosis one = diagnose(head_of("one", normals(1, 3, 10), 1.0, false));
+  EXPECT_EQ(one.ess, 1.0);
+}
+
+// A prompt longer than a chunk gives what the plain formulas give.
+TEST(Diagnose, ChunksDoNotShow) {
+  const Index n = 20000;
+  const Head head = head_of("long", normals(n, 3, 11), 1.2, false);
+  HeadOptions options;
+  options.components = {};
+  options.queries = {5};
+  const HeadDiagnosis got = diagnose(head, options);
+  const Vector a = head.scale * head.Q(5, 1).row(0);
+  const Vector s = head.K(0, n) * a;
+  const Matrix v = head.V(0, n);
+  const Vector w = (s.array() - s.maxCoeff()).exp() / (s.array() - s.maxCoeff()).exp().sum();
+  const Vector mean = v.colwise().mean();
+  const Vector linear = (v.rowwise() - mean.transpose()).transpose() *
+                        (s.array() - s.mean()).matrix() / static_cast<double>(n);
+  const Vector T = v.transpose() * w;
+  EXPECT_TRUE(testing::close(got.ess, 1.0 / w.squaredNorm(), 1e-11));
+  EXPECT_TRUE(
+      testing::close(got.gaussian.lin_c, (T - mean - linear).norm() / (T - mean).norm(), 1e-9));
+  EXPECT_TRUE(testing::close(got.gaussian.lin, (T - mean - linear).norm() / T.norm(), 1e-9));
+  EXPECT_TRUE(testing::close(got.tau2, (s.array() - s.mean()).square().mean(), 1e-10));
+}
+
+TEST(Diagnose, ExportedSurrogatesReproduceTheReportedErrors) {
+  const Head head = head_of("clusters", four_clusters(1024, 4), 1.0, false);
+  HeadOptions options;
+  options.components = {4};
+  const HeadDiagnosis report = diagnose(head, options);
+  for (const Index k : {1, 4}) {
+    const Surrogate surrogate = fit_surrogate(head, k, options);
+    std::vector<double> ratios;
+    for (const Index i : default_queries(head)) {
+      const Vector a = head.scale * head.Q(i, 1).row(0);
+      const Vector s = head.K(0, head.n) * a;
+      const Vector w = (s.array() - s.maxCoeff()).exp();
+      const Vector T = head.V(0, head.n).transpose() * w / w.sum();
+      ratios.push_back((T - surrogate(a)).norm() / T.norm());
+    }
+    std::sort(ratios.begin(), ratios.end());
+    const double median = 0.5 * (ratios[ratios.size() / 2 - 1] + ratios[ratios.size() / 2]);
+    const double reported = k == 1 ? report.gaussian.lin : report.mixtures.front().in_sample.lin;
+    EXPECT_TRUE(testing::close(median, reported, 1e-8)) << k;
+  }
+}
+
+struct Published {
+  const char* name;
+  double tau2, ess, lin_c, control;
+};
+
+// Medians measured with NumPy by the people who made the sample (tests/data/README.md).
+TEST(Diagnose, SampleHeadsMatchThePublishedFigures) {
+  const Published published[] = {{"stories15M.moby.L2.H1", 2.17, 35.0, 0.68, 0.59},
+                                 {"stories15M.moby.L5.H4", 3.36, 11.0, 0.68, 0.73},
+                                 {"moonshine.austen.L3.H6", 0.73, 537.5, 0.30, 0.10},
+                                 {"moonshine.austen.L5.H5", 1.45, 559.4, 1.56, 0.15}};
+  const std::vector<Head> heads =
+      load_heads(std::string(ESSCHER_SOURCE_DIR) + "/tests/data/sample-heads.safetensors");
+  ASSERT_EQ(heads.size(), 4u);
+  HeadOptions options;
+  options.components = {2, 4};
+  for (const Published& want : published) {
+    for (const Head& head : heads) {
+      if (head.name != want.name) continue;
+      const HeadDiagnosis got = diagnose(head, options);
+      EXPECT_TRUE(testing::close(got.tau2, want.tau2, 0.01)) << want.name;
+      EXPECT_TRUE(testing::close(got.ess, want.ess, 0.01)) << want.name;
+      EXPECT_NEAR(got.gaussian.lin_c, want.lin_c, 0.02) << want.name;
+      // Theirs is the median of one draw, ours a ratio of exact means: near, not equal.
+      EXPECT_NEAR(got.control_lin_c, want.control, 0.2 * want.control) << want.name;
+      EXPECT_FALSE(got.verdict.empty());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace esscher
