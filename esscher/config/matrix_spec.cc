@@ -68,11 +68,14 @@ Matrix read_table(const Table& spec, Shape place, bool is_cov) {
   out *= spec.number_or("scale", 1.0);
   if (!spec.has("operator_norm")) return out;
   const double wanted = spec.number("operator_norm", Range::at_least(0));
-  const Matrix gram = out * out.transpose();
-  const double norm = std::sqrt(std::max(max_eigenvalue(gram), 0.0));
-  if (norm > 0) return out * (wanted / norm);
-  if (wanted > 0) spec.fail("operator_norm", "0, because the matrix is zero");
-  return out;
+  const double largest = out.size() == 0 ? 0.0 : out.cwiseAbs().maxCoeff();
+  if (!std::isfinite(largest)) return out;
+  if (largest == 0) {
+    if (wanted > 0) spec.fail("operator_norm", "0, because the matrix is zero");
+    return out;
+  }
+  out /= largest;  // so that the squares below neither overflow nor vanish
+  return out * (wanted / std::sqrt(max_eigenvalue(out * out.transpose())));
 }
 
 Matrix read_any(const Table& table, std::string_view key, Shape place, bool is_cov) {
@@ -97,6 +100,7 @@ Matrix read_sized(const Table& table, std::string_view key, Shape place, bool is
                                 std::to_string(out.cols()) + "], expected [" +
                                 size_text(place.rows) + "," + size_text(place.cols) + "]");
   }
+  if (!out.allFinite()) table.fail_because(key, "entries overflow, expected finite numbers");
   return out;
 }
 

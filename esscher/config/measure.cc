@@ -16,6 +16,7 @@ namespace esscher {
 namespace {
 
 constexpr Range kDims = Range::between(1, 1 << 20);
+constexpr Range kMatrixDims = Range::between(1, 1 << 14);  // where a [dim,dim] matrix is held
 
 // Whatever a constructor refuses is an error of this table.
 template <class Make>
@@ -33,12 +34,23 @@ Vector sized_vector(const Table& table, std::string_view key, Index size) {
   return out;
 }
 
+// Not negative; size kAnySize accepts any number of them.
+Vector weight_vector(const Table& table, std::string_view key, Index size) {
+  const std::vector<double> values = table.numbers(key, Range::at_least(0));
+  const auto n = static_cast<Index>(values.size());
+  if (size != kAnySize && n != size) table.fail(key, std::to_string(size) + " numbers");
+  const Vector out = Eigen::Map<const Vector>(values.data(), n);
+  if (!(out.sum() > 0)) table.fail(key, "numbers with a positive sum");
+  return out;
+}
+
 AnyMeasure read_gaussian(const Table& table) {
-  Index dim = table.has("dim") ? table.integer("dim", kDims) : kAnySize;
+  Index dim = table.has("dim") ? table.integer("dim", kMatrixDims) : kAnySize;
   std::optional<Vector> mean;
   if (table.has("mean")) {
     mean = dim == kAnySize ? table.vector("mean") : sized_vector(table, "mean", dim);
     dim = mean->size();
+    if (!kMatrixDims.contains(static_cast<double>(dim))) table.fail("mean", "1 to 16384 numbers");
   }
   if (!table.has("cov") && dim == kAnySize) table.fail_table("expected dim, mean or cov");
   const Matrix cov =
@@ -55,14 +67,14 @@ AnyMeasure read_empirical(const Table& table) {
     table.fail("dim", std::to_string(tokens.cols()) + ", the length of the tokens");
   }
   if (!table.has("weights")) return Empirical(std::move(tokens));
-  const Vector weights = sized_vector(table, "weights", tokens.rows());
+  const Vector weights = weight_vector(table, "weights", tokens.rows());
   return Empirical(std::move(tokens), weights);
 }
 
 AnyMeasure read_categorical(const Table& table) {
   if (table.has("probs")) {
-    if (table.has("dim")) (void)sized_vector(table, "probs", table.integer("dim"));
-    return Categorical(table.vector("probs"));
+    const Index dim = table.has("dim") ? table.integer("dim", kDims) : kAnySize;
+    return Categorical(weight_vector(table, "probs", dim));
   }
   const Index dim = table.integer("dim", kDims);
   return Categorical(Vector::Constant(dim, 1.0 / static_cast<double>(dim)));
@@ -78,7 +90,7 @@ AnyMeasure read_mixture(const Table& table) {
   std::vector<AnyMeasure> parts = read_parts(table);
   const auto n = static_cast<Index>(parts.size());
   const Vector weights = table.has("weights")
-                             ? sized_vector(table, "weights", n)
+                             ? weight_vector(table, "weights", n)
                              : Vector(Vector::Constant(n, 1.0 / static_cast<double>(n)));
   return Mixture(weights, std::move(parts));
 }
