@@ -97,7 +97,7 @@ TEST(MatrixSpec, RefusesWithPathAndValue) {
     const char* says;
   };
   for (const Case& bad : {
-           Case{"'x'", "t:1: m is \"x\", expected a number"},
+           Case{"'x'", "t:1: m is \"x\", expected a matrix: a number, rows"},
            Case{"true", "t:1: m is true, expected"},
            Case{"nan", "t:1: m is nan, expected a number"},
            Case{"[[1, inf], [0, 1]]", "t:1: m[0][1] is inf, expected a number"},
@@ -161,9 +161,10 @@ TEST(CovSpec, RefusesWithPathAndValue) {
     const char* says;
   };
   for (const Case& bad : {
-           Case{"-2.0", "t:1: m: covariance: matrix is a matrix with eigenvalue -2, expected"},
+           Case{"{ kind = 'identity', shape = [2, 2], scale = -2 }",
+                "t:1: m: covariance: matrix is a matrix with eigenvalue -2, expected"},
            Case{"{ kind = 'diagonal', values = [1, -0.5] }", "a matrix with eigenvalue -0.5"},
-           Case{"[[1, 2], [2, 1]]", "a matrix with eigenvalue -1"},
+           Case{"[[1, 2], [2, 1]]", "a matrix with eigenvalue -0.99"},
            Case{"[[1, 0.5], [0, 1]]", "matrix is asymmetric by 0.5, expected a symmetric matrix"},
            Case{"[[1, 2]]", "t:1: m: shape is [1,2], expected a square matrix"},
            Case{"{ kind = 'kcm', rho = 1.5, shape = [2, 2] }", "t:1: m.rho is 1.5"},
