@@ -8,15 +8,19 @@
 #include "esscher/base/error.h"
 #include "esscher/base/parallel.h"
 #include "esscher/icl/features.h"
+#include "esscher/random/wishart.h"
 
 namespace esscher {
 namespace {
 
 constexpr Index kRowsAtOnce = 4096;  // bounds memory for long prompts of non-Gaussian features
 
-// X'X of L rows, drawn row by row.
+// X'X of L rows.
 Matrix gram(const RegressionSampler& sampler, std::int64_t L, const Stream& stream) {
   const Index d = sampler.task.dim;
+  if (sampler.task.features == Features::gaussian) {
+    return static_cast<double>(L) * wishart_mean(stream, sampler.F, L);
+  }
   Matrix xx = Matrix::Zero(d, d);
   for (std::int64_t first = 0; first < L; first += kRowsAtOnce) {
     const Index n = std::min<std::int64_t>(kRowsAtOnce, L - first);

@@ -67,6 +67,9 @@ struct Integrator::Impl {
     auto& self = *static_cast<Impl*>(user);
     try {
       self.f(map(y), map(out));
+    } catch (const DomainError& e) {  // a step too far: CVODE tries a shorter one
+      self.message = e.what();
+      return 1;
     } catch (...) {
       self.error = std::current_exception();
       return -1;

@@ -1,0 +1,36 @@
+#include "esscher/config/presets.h"
+
+#include "esscher/base/error.h"
+#include "preset_files.h"  // made by cmake/presets.cmake
+
+namespace esscher {
+namespace {
+
+Preset describe(const PresetFile& file) {
+  const Config config = Config::parse(file.text, "preset " + std::string(file.name));
+  const Table about = config.root().table("preset");
+  return {std::string(file.name), about.text("title"), about.text("provenance"),
+          about.text("expected"), about.text("verb"),  std::string(file.text)};
+}
+
+}  // namespace
+
+const std::vector<Preset>& presets() {
+  static const std::vector<Preset> all = [] {
+    std::vector<Preset> out;
+    for (const PresetFile& file : kPresetFiles) out.push_back(describe(file));
+    return out;
+  }();
+  return all;
+}
+
+Config load_preset(std::string_view name) {
+  std::string known;
+  for (const Preset& preset : presets()) {
+    if (preset.name == name) return Config::parse(preset.toml, "preset " + preset.name);
+    known += (known.empty() ? "" : ", ") + preset.name;
+  }
+  throw ConfigError("--preset is '" + std::string(name) + "', expected one of: " + known);
+}
+
+}  // namespace esscher

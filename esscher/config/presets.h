@@ -1,0 +1,27 @@
+// Published experiments by name: the files of experiments/, built into the program.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "esscher/config/table.h"
+
+namespace esscher {
+
+struct Preset {
+  std::string name;
+  std::string title;       // one line
+  std::string provenance;  // paper, section, which code defaults
+  std::string expected;    // what a run shows
+  std::string verb;        // the verb it is meant for, e.g. "icl flow"
+  std::string toml;        // the file
+};
+
+// In alphabetical order of their names.
+const std::vector<Preset>& presets();
+
+// The configuration of that name; ConfigError listing the names otherwise.
+Config load_preset(std::string_view name);
+
+}  // namespace esscher

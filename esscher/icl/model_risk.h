@@ -1,0 +1,30 @@
+// One door to every risk of a regression task: the best formula the case allows.
+//
+//                       L = infinity         linear, finite L     softmax, finite L
+//   gaussian features   limit_risk           linear_risk          SoftmaxRisk (quadrature nodes)
+//   other features      SampleRisk on fixed draws of (w, x), prompts drawn token by token
+#pragma once
+
+#include "esscher/icl/flow.h"
+#include "esscher/icl/softmax_risk.h"
+#include "esscher/icl/task_risk.h"
+
+namespace esscher {
+
+struct RiskOptions {
+  int log2_nodes = 12;        // quadrature of softmax at finite L
+  int scramblings = 8;        // independent repetitions behind a standard error
+  std::int64_t draws = 4000;  // simulation, for features that are not Gaussian
+  Stream stream{0};
+};
+
+// A differentiable risk for flows, closed forms or fixed nodes; the same nodes or draws at every L.
+RiskFunction risk_function(const LinearRegressionTask& task, ModelKind kind, Length length,
+                           const RiskOptions& options);
+
+// The risk with its standard error: 0 for closed forms, over scramblings for softmax, over draws
+// for simulation.
+Estimate model_risk(const LinearRegressionTask& task, const Readout& at, ModelKind kind,
+                    Length length, const RiskOptions& options);
+
+}  // namespace esscher
