@@ -1,15 +1,11 @@
 // The program as scripts see it: exit codes, what is on stdout and stderr, the documents of --json.
+#include "tests/cli/program.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <array>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 
-#include "esscher/base/json.h"
-#include "esscher/io/file.h"
 #include "esscher/io/npy.h"
 #include "tests/testing.h"
 
@@ -18,45 +14,6 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-struct Outcome {
-  int code;
-  std::string out;
-  std::string err;
-  [[nodiscard]] Json json() const { return parse_json("stdout", out); }
-};
-
-class Program : public ::testing::Test {
- protected:
-  Program() {
-    std::string name = (std::filesystem::temp_directory_path() / "esscher.XXXXXX").string();
-    folder_ = ::mkdtemp(name.data());
-  }
-  ~Program() override { std::filesystem::remove_all(folder_); }
-
-  [[nodiscard]] std::filesystem::path file(const std::string& name) const { return folder_ / name; }
-
-  std::string config(const std::string& text) {
-    write_text(file("exp.toml"), text);
-    return "--config " + file("exp.toml").string() + " ";
-  }
-
-  Outcome run(const std::string& arguments, const std::string& redirect = "") {
-    const std::string command =
-        std::string(ESSCHER_PROGRAM) + " " + arguments + " 2>" + file("stderr").string() + redirect;
-    FILE* pipe = ::popen(command.c_str(), "r");
-    std::string out;
-    std::array<char, 4096> buffer{};
-    while (const std::size_t n = std::fread(buffer.data(), 1, buffer.size(), pipe)) {
-      out.append(buffer.data(), n);
-    }
-    const int status = ::pclose(pipe);
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, out, read_text(file("stderr"))};
-  }
-
- private:
-  std::filesystem::path folder_;
-};
 
 constexpr const char* kGaussian = R"(
 [measure]

@@ -1,0 +1,64 @@
+// `esscher heads` and `esscher attend --head` as scripts see them.
+#include <gmock/gmock.h>
+
+#include "tests/cli/program.h"
+#include "tests/testing.h"
+
+namespace esscher {
+namespace {
+
+using ::testing::HasSubstr;
+
+const std::string kSample =
+    std::string(ESSCHER_SOURCE_DIR) + "/tests/data/sample-heads.safetensors";
+
+TEST_F(Program, HeadsGivesOneRowPerHeadAndARunThatResumes) {
+  const std::string command =
+      "heads " + kSample + " --components 2,4 --queries 32 --json --out " + file("run").string();
+  const Outcome got = run(command);
+  ASSERT_EQ(got.code, 0) << got.err;
+  const Json rows = got.json().at("rows");
+  ASSERT_EQ(rows.size(), 4u);
+  for (const Json& row : rows) {
+    for (const char* key :
+         {"head", "n", "d", "tau2", "ess", "lin", "lin_c", "control_lin_c", "verdict"}) {
+      EXPECT_TRUE(row.contains(key)) << key;
+    }
+  }
+  EXPECT_TRUE(std::filesystem::exists(file("run") / "report.html"));
+  EXPECT_EQ(run(command).out, got.out);
+  EXPECT_EQ(run(command + " --tolerance 0.2").code, 2);  // another study in the same place
+}
+
+TEST_F(Program, ExportedSurrogatesReproduceTheReportedErrors) {
+  const std::string surrogates = file("s.safetensors").string();
+  const Outcome heads = run("heads " + kSample + " --components 4 --json --export " + surrogates);
+  ASSERT_EQ(heads.code, 0) << heads.err;
+  for (const Json& row : heads.json().at("rows")) {
+    if (row.at("causal").get<bool>()) continue;  // exported over the whole prompt
+    const std::string name = row.at("head");
+    for (const int k : {1, 4}) {
+      const Outcome attend =
+          run("attend --json --head '" + kSample + "#" + name + "' --surrogate " + surrogates +
+              " --components " + std::to_string(k));
+      ASSERT_EQ(attend.code, 0) << attend.err;
+      const Json& reported =
+          k == 1 ? row.at("lin") : row.at("mixtures").at(0).at("in_sample").at("lin");
+      EXPECT_TRUE(
+          testing::close(attend.json().at("error").get<double>(), reported.get<double>(), 1e-8))
+          << name << " " << k;
+    }
+  }
+}
+
+TEST_F(Program, HeadsRefusesBadFilesByName) {
+  write_text(file("junk.safetensors"), "not a model");
+  const Outcome junk = run("heads " + file("junk.safetensors").string());
+  EXPECT_EQ(junk.code, 2);
+  EXPECT_THAT(junk.err, HasSubstr("junk.safetensors"));
+  EXPECT_EQ(run("heads absent.npz").code, 2);
+  EXPECT_EQ(run("heads " + kSample + " --components 1").code, 2);
+}
+
+}  // namespace
+}  // namespace esscher
