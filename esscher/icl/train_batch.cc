@@ -17,24 +17,12 @@ namespace {
 
 constexpr Index kChunk = kTrainLanes;  // prompts per unit of parallel work
 
-template <class T>
-T parse(const char* what, const std::string& text, std::initializer_list<T> all) {
-  std::string expected;
-  for (const T value : all) {
-    if (text == name(value)) return value;
-    expected += (expected.empty() ? "" : ", ") + std::string(name(value));
-  }
-  throw_argument(what, "name", text, "one of " + expected);
-}
-
 const LinearRegressionTask& checked(const LinearRegressionTask& task) {
   task.check();
   return task;
 }
 
 }  // namespace
-
-std::string_view name(ModelKind kind) { return kind == ModelKind::softmax ? "softmax" : "linear"; }
 
 std::string_view name(GradientEngine engine) {
   switch (engine) {
@@ -45,13 +33,11 @@ std::string_view name(GradientEngine engine) {
   return "?";
 }
 
-ModelKind parse_model_kind(const std::string& text) {
-  return parse("model kind", text, {ModelKind::softmax, ModelKind::linear});
-}
-
 GradientEngine parse_gradient_engine(const std::string& text) {
-  return parse("gradient engine", text,
-               {GradientEngine::sampled, GradientEngine::direct, GradientEngine::exact});
+  for (const auto e : {GradientEngine::sampled, GradientEngine::direct, GradientEngine::exact}) {
+    if (text == name(e)) return e;
+  }
+  throw_argument("gradient", "engine", text, "sampled, direct or exact");
 }
 
 PromptBatch::PromptBatch(const LinearRegressionTask& task, ModelKind kind, GradientEngine engine,
@@ -117,9 +103,9 @@ struct PromptBatch::Sums {
 
 void PromptBatch::add_sampled_pair(const Heads& heads, const Stream& stream, Index first,
                                    Index count, Sums& sums) const {
-  TrainLanes lanes(sampler_.task, sampler_.F, sampler_.Fq, stream, first, count);
-  sums.loss += lanes.softmax(heads.U[0], heads.r[0], length_.count(), loss_factor_,
-                             residual_factor_, sums.U[0], sums.r[0]);
+  const LaneBatch batch{&sampler_.task, &sampler_.F,     &sampler_.Fq, &heads.U[0],
+                        &heads.r[0],    length_.count(), loss_factor_, residual_factor_};
+  sums.loss += softmax_lanes(batch, stream, first, count, sums.U[0], sums.r[0]);
 }
 
 // Any number of heads, linear attention, infinite length: one prompt at a time, in double.

@@ -22,18 +22,16 @@
 
 #include "esscher/base/length.h"
 #include "esscher/icl/features.h"
+#include "esscher/icl/model_kind.h"
 #include "esscher/icl/readout.h"
 #include "esscher/icl/task.h"
 #include "esscher/random/stream.h"
 
 namespace esscher {
 
-enum class ModelKind { softmax, linear };
 enum class GradientEngine { sampled, direct, exact };
 
-std::string_view name(ModelKind kind);
 std::string_view name(GradientEngine engine);
-ModelKind parse_model_kind(const std::string& text);
 GradientEngine parse_gradient_engine(const std::string& text);
 
 struct BatchLoss {

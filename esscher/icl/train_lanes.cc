@@ -1,12 +1,214 @@
 #include "esscher/icl/train_lanes.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <span>
+#include <vector>
 
 #include "esscher/prompt/score_sums.h"
+#include "esscher/simd/dispatch.h"
 
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "esscher/icl/train_lanes.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+
+#ifndef ESSCHER_ICL_TRAIN_LANES_ONCE
+#define ESSCHER_ICL_TRAIN_LANES_ONCE
 namespace esscher {
+
+// Rows of kTrainLanes doubles.
+struct LaneRows {
+  using Row = double*;
+  explicit LaneRows(Index d_)
+      : d(d_), memory(static_cast<std::size_t>((7 * d + 5 + kScalars) * kTrainLanes), 0.0) {}
+
+  static constexpr Index kScalars = 12;
+  [[nodiscard]] Row row(Index i) { return memory.data() + i * kTrainLanes; }
+  [[nodiscard]] Row w(Index i) { return row(i); }                   // [d], then w~
+  [[nodiscard]] Row query(Index i) { return row(d + i); }           // n_x [d]
+  [[nodiscard]] Row noise1(Index i) { return row(2 * d + i); }      // [D], then u1
+  [[nodiscard]] Row noise2(Index i) { return row(3 * d + 1 + i); }  // [D], then g u2
+  [[nodiscard]] Row e1(Index i) { return row(4 * d + 2 + i); }      // [D]
+  [[nodiscard]] Row e2(Index i) { return row(5 * d + 3 + i); }      // [D]
+  [[nodiscard]] Row work(Index i) { return row(6 * d + 4 + i); }    // [d]
+  [[nodiscard]] Row scalar(Index i) { return row(7 * d + 5 + i); }  // one row each, named below
+  [[nodiscard]] Row y() { return scalar(0); }                       // target, then residual g
+  [[nodiscard]] Row tau() { return scalar(1); }
+  [[nodiscard]] Row c1() { return scalar(2); }
+  [[nodiscard]] Row c2() { return scalar(3); }
+  // Mean and covariance of (g_1, g_2), and of the noise, under softmax.
+  [[nodiscard]] Row m1() { return scalar(4); }
+  [[nodiscard]] Row m2() { return scalar(5); }
+  [[nodiscard]] Row k1() { return scalar(6); }  // c1 v11 + c2 v12
+  [[nodiscard]] Row k2() { return scalar(7); }  // c1 v12 + c2 v22
+  [[nodiscard]] Row l11() { return scalar(8); }
+  [[nodiscard]] Row l21() { return scalar(9); }
+  [[nodiscard]] Row l22() { return scalar(10); }
+  [[nodiscard]] Row used() { return scalar(11); }  // 1 for a prompt, 0 for an empty lane
+
+  Index d;
+  std::vector<double> memory;
+};
+
+}  // namespace esscher
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace esscher::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+using DD = hn::ScalableTag<double>;
+using VD = hn::Vec<DD>;
+
+// w [d] and the query noise in y become w~ and the target; e1, e2, tau, c1, c2 are filled.
+void lane_directions(const LaneBatch& batch, double sigma, LaneRows& rows) {
+  const DD dd;
+  const Index d = rows.d;
+  const Matrix& U = *batch.U;
+  const Vector& r = *batch.r;
+  for (Index o = 0; o < kTrainLanes; o += static_cast<Index>(hn::Lanes(dd))) {
+    const auto at = [&](double* row) HWY_ATTR { return hn::LoadU(dd, row + o); };
+    const auto put = [&](VD v, double* row) HWY_ATTR { hn::StoreU(v, dd, row + o); };
+    const auto c = [&](double x) HWY_ATTR { return hn::Set(dd, x); };
+    VD y = at(rows.y());
+    VD a_y = hn::Zero(dd);
+    for (Index i = 0; i < d; ++i) {
+      VD x = hn::Zero(dd);
+      VD white = hn::Zero(dd);
+      for (Index k = 0; k < d; ++k) {
+        x = hn::MulAdd(c((*batch.Fq)(i, k)), at(rows.query(k)), x);
+        white = hn::MulAdd(c((*batch.F)(k, i)), at(rows.w(k)), white);
+      }
+      y = hn::MulAdd(at(rows.w(i)), x, y);
+      a_y = hn::MulAdd(c(U(d, i)), at(rows.query(i)), a_y);
+      put(white, rows.work(i));
+    }
+    put(y, rows.y());
+    VD tau2 = hn::Zero(dd);
+    VD size2 = hn::Zero(dd);
+    for (Index i = 0; i <= d; ++i) {
+      const VD lift = i < d ? at(rows.work(i)) : c(sigma);
+      VD a = hn::Mul(a_y, lift);
+      if (i < d) {
+        put(lift, rows.w(i));
+        for (Index k = 0; k < d; ++k) a = hn::MulAdd(c(U(i, k)), at(rows.query(k)), a);
+      }
+      const VD read = hn::MulAdd(c(r(d)), lift, c(i < d ? r(i) : 0.0));
+      put(a, rows.e1(i));
+      put(read, rows.e2(i));
+      tau2 = hn::MulAdd(a, a, tau2);
+      size2 = hn::MulAdd(read, read, size2);
+    }
+    const auto inverse = [&](VD v) HWY_ATTR {
+      return hn::IfThenElseZero(hn::Gt(v, hn::Zero(dd)), hn::Div(c(1), v));
+    };
+    const VD tau = hn::Sqrt(tau2);
+    const VD inverse_tau = inverse(tau);
+    VD c1 = hn::Zero(dd);
+    for (Index i = 0; i <= d; ++i) {
+      const VD unit = hn::Mul(at(rows.e1(i)), inverse_tau);
+      put(unit, rows.e1(i));
+      c1 = hn::MulAdd(unit, at(rows.e2(i)), c1);
+    }
+    VD rest2 = hn::Zero(dd);
+    for (Index i = 0; i <= d; ++i) {
+      const VD rest = hn::NegMulAdd(c1, at(rows.e1(i)), at(rows.e2(i)));
+      put(rest, rows.e2(i));
+      rest2 = hn::MulAdd(rest, rest, rest2);
+    }
+    // What is left of a functional parallel to the tilt is rounding: 1e-13 of its size.
+    const VD c2 = hn::IfThenElseZero(hn::Gt(rest2, hn::Mul(c(1e-26), size2)), hn::Sqrt(rest2));
+    const VD inverse_c2 = inverse(c2);
+    for (Index i = 0; i <= d; ++i) put(hn::Mul(at(rows.e2(i)), inverse_c2), rows.e2(i));
+    put(tau, rows.tau());
+    put(c1, rows.c1());
+    put(c2, rows.c2());
+  }
+}
+
+// Answers u1 = mean and u2 = covariance times r~ in white coordinates, tokens (u_x, w~'u_x + sig
+// u_y) from them, and the sums over lanes.
+double lane_gradient(const LaneBatch& batch, double sigma, LaneRows& rows, Matrix& grad_U,
+                     Vector& grad_r) {
+  const DD dd;
+  const auto lanes = static_cast<Index>(hn::Lanes(dd));
+  const Index d = rows.d;
+  VD loss = hn::Zero(dd);
+  for (Index o = 0; o < kTrainLanes; o += lanes) {
+    const auto at = [&](double* row) HWY_ATTR { return hn::LoadU(dd, row + o); };
+    const auto put = [&](VD v, double* row) HWY_ATTR { hn::StoreU(v, dd, row + o); };
+    const VD l11 = at(rows.l11());
+    const VD l21 = at(rows.l21());
+    const VD l22 = at(rows.l22());
+    // Coordinates along e1 and e2, less what the raw noise already has there.
+    const VD m1 = at(rows.m1());
+    const VD m2 = at(rows.m2());
+    VD p11 = m1;
+    VD p12 = m2;
+    VD p21 = at(rows.k1());
+    VD p22 = at(rows.k2());
+    for (Index i = 0; i <= d; ++i) {
+      const VD raw = at(rows.noise1(i));
+      const VD xi1 = hn::Mul(l11, raw);
+      const VD xi2 = hn::MulAdd(l21, raw, hn::Mul(l22, at(rows.noise2(i))));
+      put(xi1, rows.noise1(i));
+      put(xi2, rows.noise2(i));
+      const VD e1 = at(rows.e1(i));
+      const VD e2 = at(rows.e2(i));
+      p11 = hn::NegMulAdd(xi1, e1, p11);
+      p12 = hn::NegMulAdd(xi1, e2, p12);
+      p21 = hn::NegMulAdd(xi2, e1, p21);
+      p22 = hn::NegMulAdd(xi2, e2, p22);
+    }
+    const VD prediction = hn::MulAdd(at(rows.c1()), m1, hn::Mul(at(rows.c2()), m2));
+    const VD residual = hn::Mul(hn::Sub(prediction, at(rows.y())), at(rows.used()));
+    loss = hn::MulAdd(residual, residual, loss);
+    const VD g = hn::Mul(hn::Set(dd, batch.residual_factor), residual);
+    VD z1_y = hn::Zero(dd);
+    VD z2_y = hn::Zero(dd);
+    for (Index i = 0; i <= d; ++i) {
+      const VD e1 = at(rows.e1(i));
+      const VD e2 = at(rows.e2(i));
+      const VD u1 = hn::Mul(g, hn::MulAdd(p11, e1, hn::MulAdd(p12, e2, at(rows.noise1(i)))));
+      const VD u2 = hn::Mul(g, hn::MulAdd(p21, e1, hn::MulAdd(p22, e2, at(rows.noise2(i)))));
+      const VD lift = i < d ? at(rows.w(i)) : hn::Set(dd, sigma);
+      z1_y = hn::MulAdd(lift, u1, z1_y);
+      z2_y = hn::MulAdd(lift, u2, z2_y);
+      put(i < d ? u1 : z1_y, rows.noise1(i));
+      put(i < d ? u2 : z2_y, rows.noise2(i));
+    }
+  }
+  const auto reduce = [&](VD v) HWY_ATTR { return hn::GetLane(hn::SumOfLanes(dd, v)); };
+  for (Index i = 0; i <= d; ++i) {
+    VD sum = hn::Zero(dd);
+    for (Index o = 0; o < kTrainLanes; o += lanes) {
+      sum = hn::Add(sum, hn::LoadU(dd, rows.noise1(i) + o));
+    }
+    grad_r(i) += reduce(sum);
+    for (Index k = 0; k < d; ++k) {
+      VD product = hn::Zero(dd);
+      for (Index o = 0; o < kTrainLanes; o += lanes) {
+        product = hn::MulAdd(hn::LoadU(dd, rows.noise2(i) + o), hn::LoadU(dd, rows.query(k) + o),
+                             product);
+      }
+      grad_U(i, k) += reduce(product);
+    }
+  }
+  return batch.loss_factor * reduce(loss);
+}
+
+// NOLINTNEXTLINE(google-readability-namespace-comments)
+}  // namespace esscher::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace esscher {
+
+HWY_EXPORT(lane_directions);
+HWY_EXPORT(lane_gradient);
+
 namespace {
 
 // Normals of one prompt: w [d], query [d], label noise of the query, noise off the span [2 D].
@@ -23,6 +225,54 @@ double query_noise(const LinearRegressionTask& task) {
   return task.query_noise ? std::sqrt(task.noise_variance) : 0.0;
 }
 
+void draw_lanes(const LinearRegressionTask& task, const Stream& stream, Index first, Index count,
+                LaneRows& rows) {
+  const Index d = task.dim;
+  const Index stride = normals_per_prompt(d);
+  std::vector<float> n(static_cast<std::size_t>(stride * count));
+  stream.split(0).fill_normal(static_cast<std::uint64_t>(first * stride), std::span<float>(n));
+  const double s = std::sqrt(task.task_variance);
+  const double label = query_noise(task);
+  for (Index j = 0; j < count; ++j) {
+    const float* own = n.data() + j * stride;
+    for (Index i = 0; i < d; ++i) rows.w(i)[j] = s * static_cast<double>(own[i]);
+    for (Index i = 0; i < d; ++i) rows.query(i)[j] = static_cast<double>(own[d + i]);
+    rows.y()[j] = label * static_cast<double>(own[2 * d]);
+    for (Index i = 0; i <= d; ++i) {
+      rows.noise1(i)[j] = static_cast<double>(own[2 * d + 1 + i]);
+      rows.noise2(i)[j] = static_cast<double>(own[3 * d + 2 + i]);
+    }
+    rows.used()[j] = 1;
+  }
+}
+
+void read_sums(const ScoreSums& s, double centre, std::int64_t L, Index j, LaneRows& rows) {
+  const double scale = 1 / s.s0;
+  const double m1 = s.s1[0] * scale;
+  const double m2 = s.s1[1] * scale;
+  const double c1 = rows.c1()[j];
+  const double c2 = rows.c2()[j];
+  const double l11 = std::sqrt(s.q0) * scale;
+  rows.m1()[j] = centre + m1;
+  rows.m2()[j] = m2;
+  rows.l11()[j] = l11;
+  if (L == 1) return;  // no covariance, exactly
+  const double v11 = s.s2[0] * scale - m1 * m1;
+  const double v12 = s.s2[1] * scale - m1 * m2;
+  const double v22 = s.s2[2] * scale - m2 * m2;
+  rows.k1()[j] = c1 * v11 + c2 * v12;
+  rows.k2()[j] = c1 * v12 + c2 * v22;
+  const double f = c1 * m1 + c2 * m2;
+  const double t1 = c1 * s.q1[0] + c2 * s.q1[1];
+  const double t2 = c1 * c1 * s.q2[0] + 2 * c1 * c2 * s.q2[1] + c2 * c2 * s.q2[2];
+  const double square = t2 - 2 * f * t1 + f * f * s.q0;
+  const double l21 = (t1 - f * s.q0) * scale * scale / l11;
+  rows.l21()[j] = l21;
+  if (square > kFloatFloor * (t2 + f * f * s.q0)) {
+    rows.l22()[j] = std::sqrt(std::max(square * scale * scale - l21 * l21, 0.0));
+  }
+}
+
 }  // namespace
 
 TaskDraw draw_task(const LinearRegressionTask& task, const Matrix& F, const Matrix& Fq,
@@ -37,165 +287,28 @@ TaskDraw draw_task(const LinearRegressionTask& task, const Matrix& F, const Matr
   return {F.transpose() * w, n_x, w.dot(Fq * n_x) + query_noise(task) * all(2 * d)};
 }
 
-TrainLanes::TrainLanes(const LinearRegressionTask& task, const Matrix& F, const Matrix& Fq,
-                       const Stream& stream, Index first, Index count)
-    : d_(task.dim),
-      count_(count),
-      sigma_(std::sqrt(task.noise_variance)),
-      first_(first),
-      tokens_(stream.split(1)),
-      w_(d_, kTrainLanes),
-      n_x_(d_, kTrainLanes),
-      noise1_(d_ + 1, kTrainLanes),
-      noise2_(d_ + 1, kTrainLanes) {
-  const Index stride = normals_per_prompt(d_);
-  std::vector<float> n(static_cast<std::size_t>(stride * kTrainLanes), 0.0F);
-  stream.split(0).fill_normal(static_cast<std::uint64_t>(first * stride),
-                              std::span<float>(n.data(), static_cast<std::size_t>(stride * count)));
-  const auto take = [&](Index i, Index j) {
-    return static_cast<double>(n[static_cast<std::size_t>(j * stride + i)]);
-  };
-  Rows w(d_, kTrainLanes);
-  for (Index j = 0; j < kTrainLanes; ++j) {
-    for (Index i = 0; i < d_; ++i) {
-      w(i, j) = take(i, j);
-      n_x_(i, j) = take(d_ + i, j);
-    }
-    y_(j) = take(2 * d_, j);
-    for (Index i = 0; i <= d_; ++i) {
-      noise1_(i, j) = take(2 * d_ + 1 + i, j);
-      noise2_(i, j) = take(3 * d_ + 2 + i, j);
-    }
-  }
-  w *= std::sqrt(task.task_variance);
-  y_ *= query_noise(task);
-  w_.setZero();
-  for (Index i = 0; i < d_; ++i) {
-    Row x = Row::Zero();
-    for (Index k = 0; k < d_; ++k) {
-      w_.row(i).array() += F(k, i) * w.row(k).array();
-      x += Fq(i, k) * n_x_.row(k).array();
-    }
-    y_ += w.row(i).array() * x;
-  }
-}
+double softmax_lanes(const LaneBatch& batch, const Stream& stream, Index first, Index count,
+                     Matrix& grad_U, Vector& grad_r) {
+  const double sigma = std::sqrt(batch.task->noise_variance);
+  LaneRows rows(batch.task->dim);
+  draw_lanes(*batch.task, stream, first, count, rows);
+  ESSCHER_DISPATCH(lane_directions)(batch, sigma, rows);
 
-double TrainLanes::softmax(const Matrix& U, const Vector& r, std::int64_t L, double loss_factor,
-                           double residual_factor, Matrix& grad_U, Vector& grad_r) {
-  const Index D = d_ + 1;
-  const auto lanes = [](auto&& row) { return row.array(); };
-  // Directions: e1 from the tilt, e2 from the functional.
-  Rows e1(D, kTrainLanes);
-  Rows e2(D, kTrainLanes);
-  Row a_y = Row::Zero();
-  for (Index k = 0; k < d_; ++k) a_y += U(d_, k) * lanes(n_x_.row(k));
-  Row tau2 = Row::Zero();
-  Row size2 = Row::Zero();
-  for (Index i = 0; i < D; ++i) {
-    Row a = i < d_ ? Row(a_y * lanes(w_.row(i))) : Row(sigma_ * a_y);
-    if (i < d_) {
-      for (Index k = 0; k < d_; ++k) a += U(i, k) * lanes(n_x_.row(k));
-    }
-    e1.row(i) = a;
-    e2.row(i) = i < d_ ? Row(r(i) + r(d_) * lanes(w_.row(i))) : Row::Constant(sigma_ * r(d_));
-    tau2 += a * a;
-    size2 += lanes(e2.row(i)) * lanes(e2.row(i));
+  std::array<ScoreRow, kTrainLanes> tokens;
+  std::array<ScoreSums, kTrainLanes> sums;
+  const double reach = std::sqrt(2 * std::log(static_cast<double>(batch.L)));
+  for (Index j = 0; j < count; ++j) {
+    const double tau = rows.tau()[j];
+    tokens[static_cast<std::size_t>(j)] = {first_block(first + j), tau, std::min(tau, reach)};
   }
-  const Row tau = tau2.sqrt();
-  const Row inverse_tau = (tau > 0).select(tau.inverse(), Row::Zero());
-  Row c1 = Row::Zero();
-  for (Index i = 0; i < D; ++i) {
-    lanes(e1.row(i)) *= inverse_tau;
-    c1 += lanes(e1.row(i)) * lanes(e2.row(i));
+  const auto used = static_cast<std::size_t>(count);
+  pair_sums_float(stream.split(1), std::span<const ScoreRow>(tokens.data(), used), batch.L,
+                  std::span<ScoreSums>(sums.data(), used));
+  for (std::size_t j = 0; j < used; ++j) {
+    read_sums(sums[j], tokens[j].centre, batch.L, static_cast<Index>(j), rows);
   }
-  Row rest2 = Row::Zero();
-  for (Index i = 0; i < D; ++i) {
-    lanes(e2.row(i)) -= c1 * lanes(e1.row(i));
-    rest2 += lanes(e2.row(i)) * lanes(e2.row(i));
-  }
-  // What is left of a functional parallel to the tilt is rounding: 1e-13 of its size.
-  const Row c2 = (rest2 > 1e-26 * size2).select(rest2.sqrt(), Row::Zero());
-  const Row inverse_c2 = (c2 > 0).select(c2.inverse(), Row::Zero());
-  for (Index i = 0; i < D; ++i) lanes(e2.row(i)) *= inverse_c2;
-
-  std::array<ScoreRow, kTrainLanes> rows;
-  std::array<ScoreSums, kTrainLanes> out;
-  const double reach = std::sqrt(2 * std::log(static_cast<double>(L)));
-  for (Index j = 0; j < count_; ++j) {
-    rows[static_cast<std::size_t>(j)] = {first_block(first_ + j), tau(j), std::min(tau(j), reach)};
-  }
-  const auto used = static_cast<std::size_t>(count_);
-  pair_sums_float(tokens_, std::span<const ScoreRow>(rows.data(), used), L,
-                  std::span<ScoreSums>(out.data(), used));
-
-  // Mean m and covariance v of (g_1 - h, g_2) under softmax; noise covariances q / s0^2.
-  Row m1 = Row::Zero(), m2 = Row::Zero(), v11 = Row::Zero(), v12 = Row::Zero(), v22 = Row::Zero();
-  Row q0 = Row::Zero(), q1 = Row::Zero(), q2 = Row::Zero();
-  Row h = Row::Zero();
-  for (Index j = 0; j < count_; ++j) {
-    const ScoreSums& s = out[static_cast<std::size_t>(j)];
-    const double scale = 1 / s.s0;
-    m1(j) = s.s1[0] * scale;
-    m2(j) = s.s1[1] * scale;
-    v11(j) = s.s2[0] * scale - m1(j) * m1(j);
-    v12(j) = s.s2[1] * scale - m1(j) * m2(j);
-    v22(j) = s.s2[2] * scale - m2(j) * m2(j);
-    const double f = c1(j) * m1(j) + c2(j) * m2(j);
-    const double t1 = c1(j) * s.q1[0] + c2(j) * s.q1[1];
-    const double t2 =
-        c1(j) * c1(j) * s.q2[0] + 2 * c1(j) * c2(j) * s.q2[1] + c2(j) * c2(j) * s.q2[2];
-    const double scale2 = scale * scale;
-    q0(j) = s.q0 * scale2;
-    if (L == 1) {
-      v11(j) = v12(j) = v22(j) = 0;
-    } else {
-      q1(j) = (t1 - f * s.q0) * scale2;
-      const double square = t2 - 2 * f * t1 + f * f * s.q0;
-      if (square > kFloatFloor * (t2 + f * f * s.q0)) q2(j) = square * scale2;
-    }
-    h(j) = rows[static_cast<std::size_t>(j)].centre;
-  }
-  m1 += h;
-  const Row l11 = q0.sqrt();
-  const Row l21 = (l11 > 0).select(q1 / l11, Row::Zero());
-  const Row l22 = (q2 - l21 * l21).max(0.0).sqrt();
-  // Coordinates of the answers along e1 and e2, less what the raw noise already has there.
-  Row n11 = Row::Zero(), n12 = Row::Zero(), n21 = Row::Zero(), n22 = Row::Zero();
-  for (Index i = 0; i < D; ++i) {
-    const Row xi1 = l11 * lanes(noise1_.row(i));
-    const Row xi2 = l21 * lanes(noise1_.row(i)) + l22 * lanes(noise2_.row(i));
-    noise1_.row(i) = xi1;
-    noise2_.row(i) = xi2;
-    n11 += xi1 * lanes(e1.row(i));
-    n12 += xi1 * lanes(e2.row(i));
-    n21 += xi2 * lanes(e1.row(i));
-    n22 += xi2 * lanes(e2.row(i));
-  }
-  const Row p11 = m1 - n11, p12 = m2 - n12;
-  const Row p21 = c1 * v11 + c2 * v12 - n21, p22 = c1 * v12 + c2 * v22 - n22;
-  Row residual = c1 * m1 + c2 * m2 - y_;
-  residual.tail(kTrainLanes - count_).setZero();
-  const Row g = residual_factor * residual;
-
-  // Tokens (u_x, w~'u_x + sig u_y) from white answers u, and the sums over lanes.
-  Row z1_y = Row::Zero();
-  Row z2_y = Row::Zero();
-  for (Index i = 0; i < D; ++i) {
-    const Row u1 = lanes(noise1_.row(i)) + p11 * lanes(e1.row(i)) + p12 * lanes(e2.row(i));
-    const Row u2 = g * (lanes(noise2_.row(i)) + p21 * lanes(e1.row(i)) + p22 * lanes(e2.row(i)));
-    if (i == d_) {
-      z1_y += sigma_ * u1;
-      z2_y += sigma_ * u2;
-      break;
-    }
-    z1_y += lanes(w_.row(i)) * u1;
-    z2_y += lanes(w_.row(i)) * u2;
-    grad_r(i) += (g * u1).sum();
-    for (Index k = 0; k < d_; ++k) grad_U(i, k) += (u2 * lanes(n_x_.row(k))).sum();
-  }
-  grad_r(d_) += (g * z1_y).sum();
-  for (Index k = 0; k < d_; ++k) grad_U(d_, k) += (z2_y * lanes(n_x_.row(k))).sum();
-  return loss_factor * (residual * residual).sum();
+  return ESSCHER_DISPATCH(lane_gradient)(batch, sigma, rows, grad_U, grad_r);
 }
 
 }  // namespace esscher
+#endif

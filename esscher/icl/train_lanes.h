@@ -10,7 +10,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "esscher/base/linalg.h"
 #include "esscher/icl/task.h"
@@ -29,28 +28,21 @@ struct TaskDraw {
 TaskDraw draw_task(const LinearRegressionTask& task, const Matrix& F, const Matrix& Fq,
                    const Stream& stream, Index prompt);
 
-class TrainLanes {
- public:
-  // Prompts first .. first + count - 1 of the batch, count <= kTrainLanes.
-  TrainLanes(const LinearRegressionTask& task, const Matrix& F, const Matrix& Fq,
-             const Stream& stream, Index first, Index count);
-
-  // Adds the gradient in white (U [D,d], r [D]) and returns the sum of losses.
-  double softmax(const Matrix& U, const Vector& r, std::int64_t L, double loss_factor,
-                 double residual_factor, Matrix& grad_U, Vector& grad_r);
-
- private:
-  using Rows = Eigen::Matrix<double, Eigen::Dynamic, kTrainLanes, Eigen::RowMajor>;
-  using Row = Eigen::Array<double, 1, kTrainLanes>;
-
-  Index d_;
-  Index count_;
-  double sigma_;
-  Index first_;
-  Stream tokens_;
-  Rows w_, n_x_;          // [d,lanes]
-  Rows noise1_, noise2_;  // [D,lanes]
-  Row y_;
+struct LaneBatch {
+  const LinearRegressionTask* task;
+  const Matrix* F;   // [d,d]
+  const Matrix* Fq;  // [d,d]
+  const Matrix* U;   // white [D,d]
+  const Vector* r;   // white [D]
+  std::int64_t L;
+  double loss_factor;      // loss = loss_factor (prediction - y)^2, summed over prompts
+  double residual_factor;  // d loss / d prediction = residual_factor (prediction - y)
 };
+
+// Prompts first .. first + count - 1 of the batch (count <= kTrainLanes): adds the gradient in
+// white (U [D,d], r [D]) and returns the sum of losses. The task and query of a prompt are
+// draw_task's.
+double softmax_lanes(const LaneBatch& batch, const Stream& stream, Index first, Index count,
+                     Matrix& grad_U, Vector& grad_r);
 
 }  // namespace esscher
