@@ -36,6 +36,9 @@ int run(int argc, char** argv) {
   add_attend(app, globals);
   add_universal(app, globals);
   add_heads(app, globals);
+  add_runs(app, globals);
+  add_report(app, globals);
+  add_export(app, globals);
   add_targets(app, globals);
   try {
     app.parse(argc, argv);

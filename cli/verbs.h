@@ -9,6 +9,9 @@ void add_limit(CLI::App& app, Globals& globals);
 void add_attend(CLI::App& app, Globals& globals);
 void add_universal(CLI::App& app, Globals& globals);
 void add_heads(CLI::App& app, Globals& globals);
+void add_runs(CLI::App& app, Globals& globals);
+void add_report(CLI::App& app, Globals& globals);
+void add_export(CLI::App& app, Globals& globals);
 void add_targets(CLI::App& app, Globals& globals);
 
 }  // namespace esscher::cli

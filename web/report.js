@@ -27,6 +27,7 @@
     return {
       background: null, font: sans, padding: 4,
       range: { category: palette[dark ? "dark" : "light"] },
+      mark: { color: palette[dark ? "dark" : "light"][0] },
       view: { stroke: null },
       axis: {
         labelColor: soft, titleColor: ink, domainColor: soft, tickColor: soft,
@@ -74,7 +75,9 @@
     const id = holder.dataset.figure;
     const old = views.get(id);
     if (old) old.finalize();
-    const result = await vegaEmbed(holder, withData(page.figures[id]), {
+    // Vega takes the label of its container from the description.
+    const description = holder.closest("figure").querySelector("figcaption").textContent;
+    const result = await vegaEmbed(holder, { ...withData(page.figures[id]), description }, {
       mode: "vega-lite", actions: false, renderer: "svg", config: chartConfig(false),
       tooltip: { theme: isDark() ? "dark" : "light" },
     });

@@ -36,6 +36,7 @@ std::string title_or(const std::string& title, const std::string& column) {
 
 Json scale_of(const Axis& axis) {
   Json scale = axis.log ? Json{{"type", "log"}} : Json{{"zero", false}};
+  if (axis.log) scale["nice"] = false;  // a whole empty decade is no help
   if (axis.min) scale["domainMin"] = *axis.min;
   if (axis.max) scale["domainMax"] = *axis.max;
   if (axis.min || axis.max) scale["clamp"] = true;
@@ -105,11 +106,12 @@ void add_references(Json& layers, const std::vector<ReferenceLine>& references, 
       throw_argument("ReferenceLine", "axis", std::string(1, line.axis), "'x' or 'y'");
     }
     const std::string channel(1, line.axis);
-    const Json position{
-        {"datum", line.value},
-        {"type", "quantitative"},
-        {"title", vertical ? title_or(x.title, x.column) : title_or(y.title, y.column)},
-        {"scale", scale_of(vertical ? x : y)}};
+    const Axis& axis = vertical ? x : y;
+    Json position{{"datum", line.value},
+                  {"type", "quantitative"},
+                  {"title", title_or(axis.title, axis.column)}};
+    // A linear scale is left to the other layers: bars start at zero, curves do not.
+    if (axis.log) position["scale"] = scale_of(axis);
     const Json one_row{{"values", Json::array({Json::object()})}};
     layers.push_back({{"data", one_row},
                       {"mark", {{"type", "rule"}, {"style", "reference"}}},
@@ -120,7 +122,8 @@ void add_references(Json& layers, const std::vector<ReferenceLine>& references, 
     if (vertical) {
       mark.update({{"align", "left"}, {"dx", 5}, {"baseline", "top"}, {"y", 4}});
     } else {
-      mark.update({{"align", "right"}, {"dy", -5}, {"x", "width"}, {"dx", -4}});
+      mark.update(
+          {{"align", "right"}, {"baseline", "bottom"}, {"dy", -3}, {"x", "width"}, {"dx", -4}});
     }
     layers.push_back({{"data", one_row}, {"mark", mark}, {"encoding", encoding}});
   }
@@ -146,7 +149,6 @@ Json band_layer(const CurveChart& chart) {
   encoding["y2"] = {{"field", field(chart.high)}};
   if (!chart.series.empty()) {
     encoding["opacity"] = opacity(0.18);
-    encoding["color"]["legend"] = nullptr;
   }
   return {{"transform", transform},
           {"mark", {{"type", "area"}, {"style", "band"}, {"line", false}, {"clip", true}}},
@@ -154,7 +156,13 @@ Json band_layer(const CurveChart& chart) {
 }
 
 Json curve_layers(const CurveChart& chart) {
-  Json layers = Json::array();
+  Json line{{"transform", log_filters(chart.x, chart.y)},
+            {"mark", {{"type", "line"}, {"style", "curve"}, {"clip", true}}},
+            {"encoding", line_encoding(chart)}};
+  if (!chart.series.empty()) line["params"] = legend_switch(chart.series);
+  // The line comes first: layers share a legend, which reacts to clicks only if its switch is in
+  // the first of them.
+  Json layers = Json::array({line});
   if (!chart.low.empty()) layers.push_back(band_layer(chart));
   if (!chart.reference_data.empty()) {
     Json theory{{"data", {{"name", chart.reference_data}}},
@@ -164,11 +172,6 @@ Json curve_layers(const CurveChart& chart) {
     if (!chart.series.empty()) theory["encoding"]["opacity"] = opacity(0.9);
     layers.push_back(theory);
   }
-  Json line{{"transform", log_filters(chart.x, chart.y)},
-            {"mark", {{"type", "line"}, {"style", "curve"}, {"clip", true}}},
-            {"encoding", line_encoding(chart)}};
-  if (!chart.series.empty()) line["params"] = legend_switch(chart.series);
-  layers.push_back(line);
   Json point = line;
   point.erase("params");
   // Without drawn points the hidden ones still carry the tooltips.
@@ -218,7 +221,7 @@ Json scatter_chart(const ScatterChart& chart) {
     points["params"] = legend_switch(chart.series);
   }
   points["encoding"] = encoding;
-  Json layers = Json::array();
+  Json layers = Json::array({points});
   if (chart.diagonal) {
     Axis same = chart.x;
     same.title = title_or(chart.y.title, chart.y.column);
@@ -227,7 +230,6 @@ Json scatter_chart(const ScatterChart& chart) {
                       {"mark", {{"type", "line"}, {"style", "reference"}, {"clip", true}}},
                       {"encoding", {{"x", quantity(chart.x)}, {"y", quantity(same)}}}});
   }
-  layers.push_back(points);
   add_references(layers, chart.references, chart.x, chart.y);
   spec["layer"] = layers;
   return spec;

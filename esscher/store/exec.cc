@@ -261,11 +261,12 @@ class Coordinator {
 
   // Running cells are given up: they may take hours, and resuming computes them again.
   [[noreturn]] void interrupted() {
-    run_.flush();
     progress_.say(fmt::format(
         "interrupted: {} of {} cells are finished and kept in {}; start the same command again to "
         "resume",
         done_, total_, run_.directory().string()));
+    // Tidy only: what is committed survives anyway, and mpirun may kill this rank at any moment.
+    run_.flush();
     abandon_ranks(kInterrupted);
   }
 

@@ -16,4 +16,9 @@ std::string export_csv(const Run& run);
 // {"verb","seed","config","columns":[..],"rows":[{"cell":..,..},..]}
 std::string export_json(const Run& run);
 
+// One array per column (numpy.load): numbers as f8 (null and missing are NaN), integers as i8 where
+// all values are, booleans as b1. A text column NAME is i8 codes, -1 for none, into the rows of
+// NAME.text, u1 [distinct, bytes] padded with zeros:  a["NAME.text"].view("S%d" % w).ravel()[codes]
+std::string export_npz(const Run& run);
+
 }  // namespace esscher

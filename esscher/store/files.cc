@@ -38,15 +38,12 @@ fs::path parent_of(const fs::path& directory) {
   return parent.empty() ? fs::path(".") : parent;
 }
 
-void remove_remains(const fs::path& parent, const std::string& prefix) {
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(parent, ignored)) {
-    if (!entry.path().filename().string().starts_with(prefix)) continue;
-    if (lock_holder(entry.path())) continue;
-    const bool locked_once = fs::exists(entry.path() / "run.lock", ignored);
-    const auto age = fs::file_time_type::clock::now() - entry.last_write_time(ignored);
-    if (locked_once || age > kGrace) fs::remove_all(entry.path(), ignored);
-  }
+std::string prefix_of(const fs::path& target) {
+  return std::string(".").append(target.filename().string()).append(".new-");
+}
+
+fs::path without_slash(const fs::path& directory) {
+  return directory.has_filename() ? directory : directory.parent_path();
 }
 
 std::vector<std::string> lines_of(std::string_view text) {
@@ -58,16 +55,27 @@ std::vector<std::string> lines_of(std::string_view text) {
 
 }  // namespace
 
+void remove_remains(const fs::path& directory) {
+  const fs::path target = without_slash(directory);
+  const std::string prefix = prefix_of(target);
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(parent_of(target), ignored)) {
+    if (!entry.path().filename().string().starts_with(prefix)) continue;
+    if (lock_holder(entry.path())) continue;
+    const bool locked_once = fs::exists(entry.path() / "run.lock", ignored);
+    const auto age = fs::file_time_type::clock::now() - entry.last_write_time(ignored);
+    if (locked_once || age > kGrace) fs::remove_all(entry.path(), ignored);
+  }
+}
+
 bool create_directory_atomically(const fs::path& directory,
                                  const std::function<void(const fs::path&)>& fill) {
-  const fs::path target = directory.has_filename() ? directory : directory.parent_path();
+  const fs::path target = without_slash(directory);
   const fs::path parent = parent_of(target);
   std::error_code error;
   fs::create_directories(parent, error);
   if (error) throw FileError(parent.string() + ": cannot be created (" + error.message() + ")");
-  const std::string prefix = std::string(".").append(target.filename().string()).append(".new-");
-  remove_remains(parent, prefix);
-  std::string name = (parent / (prefix + "XXXXXX")).string();
+  std::string name = (parent / (prefix_of(target) + "XXXXXX")).string();
   if (mkdtemp(name.data()) == nullptr) fail(target, "cannot be created");
   const fs::path temporary = name;
   try {

@@ -14,6 +14,9 @@ namespace esscher {
 bool create_directory_atomically(const std::filesystem::path& directory,
                                  const std::function<void(const std::filesystem::path&)>& fill);
 
+// Removes what killed creations of this directory have left.
+void remove_remains(const std::filesystem::path& directory);
+
 // Lines of a and b that differ, "- old" / "+ new", with longest common subsequence in common.
 std::string line_difference(std::string_view a, std::string_view b);
 

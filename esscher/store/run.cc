@@ -145,6 +145,7 @@ Run Run::create_or_resume(const fs::path& directory, const RunInfo& info) {
     auto database = std::make_unique<Database>(broadcast({}));
     return {directory, info, std::move(database), nullptr};
   }
+  remove_remains(directory);
   std::unique_ptr<RunLock> lock;
   if (is_absent_or_empty(directory)) lock = create(directory, info);
   const fs::path file = directory / kDatabase;

@@ -51,12 +51,27 @@ void check_header(const std::filesystem::path& file) {
   if (!std::filesystem::is_regular_file(file, error)) {
     refuse(file, "there is no such file, expected a run directory made by esscher");
   }
-  std::array<char, 16> head{};
+  std::array<char, 100> head{};
   std::ifstream stream(file, std::ios::binary);
   stream.read(head.data(), head.size());
   if (stream.gcount() == 0) refuse(file, "the file is empty or cannot be read");
-  if (std::string_view(head.data(), static_cast<std::size_t>(stream.gcount())) != kMagic) {
+  if (stream.gcount() != head.size() || !std::string_view(head.data(), 16).starts_with(kMagic)) {
     refuse(file, "the file is damaged or not an SQLite database");
+  }
+  const auto big_endian = [&](std::size_t at, std::size_t bytes) {
+    std::uint64_t value = 0;
+    for (std::size_t i = 0; i < bytes; ++i) {
+      value = value << 8 | static_cast<unsigned char>(head[at + i]);
+    }
+    return value;
+  };
+  // SQLite forgives a missing last page if nothing needs it. With a pending log the file may
+  // rightly be shorter than its header says: the rest is in the log.
+  const auto expected = big_endian(16, 2) * big_endian(28, 4);
+  const auto log = file.string() + "-wal";
+  const bool pending = std::filesystem::exists(log, error) && std::filesystem::file_size(log) > 0;
+  if (!pending && std::filesystem::file_size(file) < expected) {
+    refuse(file, "the file is truncated");
   }
 }
 

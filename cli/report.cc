@@ -1,0 +1,27 @@
+// esscher report: the page of a run.
+#include "esscher/report/report.h"
+
+#include "cli/verbs.h"
+
+namespace esscher::cli {
+
+void add_report(CLI::App& app, Globals& globals) {
+  CLI::App* verb = app.add_subcommand("report", "Write the report of a run as one HTML page");
+  verb->footer(
+      "Writes RUN/report.html and RUN/report.json (the figures, for restyling).\n"
+      "Examples:\n  esscher report results/rate\n  esscher report results/rate --page rate.html");
+  auto run = std::make_shared<std::string>();
+  auto page = std::make_shared<std::string>();
+  verb->add_option("run", *run, "run directory")->required()->type_name("RUN");
+  verb->add_option("--page", *page, "where to write it")->type_name("FILE.html");
+  verb->add_flag("--json", globals.json, "print one JSON document instead of text");
+  verb->callback([&globals, run, page] {
+    const std::filesystem::path target =
+        page->empty() ? std::filesystem::path(*run) / "report.html" : std::filesystem::path(*page);
+    write_report(Run::open(*run), target);
+    print_result(globals, "report", {{"report", target.string()}, {"charts", report_has_charts()}},
+                 target.string() + "\n");
+  });
+}
+
+}  // namespace esscher::cli

@@ -1,0 +1,57 @@
+// esscher runs: what is in a folder of runs, and shards put together.
+#include <fmt/format.h>
+
+#include "cli/verbs.h"
+#include "esscher/store/merge.h"
+#include "esscher/store/progress.h"
+
+namespace esscher::cli {
+namespace {
+
+void list(const Globals& globals, const std::string& directory) {
+  Json rows = Json::array();
+  std::string text =
+      fmt::format("{:<32} {:<14} {:>13} {:>10}  {}\n", "run", "verb", "cells", "age", "state");
+  for (const auto& run : list_runs(directory)) {
+    rows.push_back({{"run", run.directory.string()},
+                    {"verb", run.verb},
+                    {"done", run.status.done},
+                    {"total", run.status.total},
+                    {"age", run.age},
+                    {"state", run.state}});
+    text += fmt::format("{:<32} {:<14} {:>13} {:>10}  {}\n", run.directory.string(), run.verb,
+                        fmt::format("{}/{}", run.status.done, run.status.total),
+                        duration_text(run.age), run.state);
+  }
+  if (rows.empty()) text = "no runs in " + directory + "\n";
+  print_result(globals, "runs", {{"runs", rows}}, text);
+}
+
+}  // namespace
+
+void add_runs(CLI::App& app, Globals& globals) {
+  CLI::App* verb = app.add_subcommand("runs", "List runs, or merge shards made on other machines");
+  verb->footer(
+      "Examples:\n  esscher runs\n  esscher runs results --json\n"
+      "  esscher runs merge shard1 shard2 --out whole");
+  auto directory = std::make_shared<std::string>(".");
+  verb->add_option("dir", *directory, "folder to look in, two levels deep")->type_name("DIR");
+  verb->add_flag("--json", globals.json, "print one JSON document instead of text");
+  CLI::App* merge = verb->add_subcommand(
+      "merge", "Make one run from shards: same configuration, cells disjoint or equal");
+  auto shards = std::make_shared<std::vector<std::string>>();
+  auto out = std::make_shared<std::string>();
+  merge->add_option("shards", *shards, "run directories")->required()->type_name("RUN");
+  merge->add_option("--out", *out, "directory of the merged run")->required()->type_name("DIR");
+  merge->callback([&globals, shards, out] {
+    merge_runs({shards->begin(), shards->end()}, *out);
+    const auto [done, total] = Run::open(*out).status();
+    print_result(globals, "merge", {{"run", *out}, {"done", done}, {"total", total}},
+                 fmt::format("{}: {} of {} cells\n", *out, done, total));
+  });
+  verb->callback([&globals, verb, directory] {
+    if (verb->get_subcommands().empty()) list(globals, *directory);
+  });
+}
+
+}  // namespace esscher::cli

@@ -1,0 +1,282 @@
+// Faults that a run must survive, tried on a real process: program "study" (study_main.cc).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+
+#include <chrono>
+#include <cstring>
+#include <random>
+#include <thread>
+
+#include "esscher/store/lock.h"
+#include "esscher/store/run.h"
+#include "tests/store/temporary.h"
+
+namespace esscher {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::bytes_of;
+using ::testing::HasSubstr;
+using testing::Outcome;
+using testing::Process;
+using testing::run_program;
+using testing::Temporary;
+
+const std::string kStudy = ESSCHER_STUDY;
+
+void sleep_ms(int milliseconds) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+}
+
+std::vector<std::string> study(const fs::path& directory, int cells, int milliseconds,
+                               std::vector<std::string> more = {}) {
+  std::vector<std::string> arguments{kStudy, directory.string(), std::to_string(cells),
+                                     std::to_string(milliseconds)};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+// As root and with more ranks than cores, which tests and containers are.
+std::vector<std::string> on_ranks(int ranks, std::vector<std::string> program) {
+  std::vector<std::string> arguments{"mpirun", "--allow-run-as-root", "--oversubscribe", "-np",
+                                     std::to_string(ranks)};
+  arguments.insert(arguments.end(), program.begin(), program.end());
+  return arguments;
+}
+
+// A small file system of its own; gone with the object.
+class Mount {
+ public:
+  Mount(fs::path point, const char* options) : point_(std::move(point)) {
+    fs::create_directories(point_);
+    mounted_ = mount("none", point_.c_str(), "tmpfs", 0, options) == 0;
+  }
+  ~Mount() {
+    if (mounted_) umount2(point_.c_str(), MNT_DETACH);
+  }
+  Mount(const Mount&) = delete;
+  Mount& operator=(const Mount&) = delete;
+  [[nodiscard]] bool mounted() const { return mounted_; }
+  void make_read_only() const {
+    ASSERT_EQ(mount("none", point_.c_str(), "tmpfs", MS_REMOUNT | MS_RDONLY, nullptr), 0)
+        << std::strerror(errno);
+  }
+
+ private:
+  fs::path point_;
+  bool mounted_ = false;
+};
+
+std::int64_t done_in(const fs::path& directory) {
+  return fs::exists(directory) ? Run::open(directory).status().done : 0;
+}
+
+// Waits until the study has finished more than `cells` cells; machines under load are slow.
+void wait_for_more(const fs::path& directory, std::int64_t cells) {
+  for (int i = 0; i < 2000 && done_in(directory) <= cells; ++i) sleep_ms(10);
+}
+
+TEST(Faults, KilledFiftyTimesThenResumed) {
+  const Temporary tmp;
+  const Outcome whole = run_program(study(tmp / "whole", 400, 0));
+  ASSERT_EQ(whole.status, 0) << whole.err;
+  std::mt19937 random(1);
+  std::int64_t last = 0;
+  for (int i = 0; i < 50; ++i) {
+    Process process(study(tmp / "killed", 400, 3));
+    if (i % 5 == 4) wait_for_more(tmp / "killed", last);
+    sleep_ms(static_cast<int>(random() % 70));
+    process.send(SIGKILL);
+    process.wait();
+    const auto done = done_in(tmp / "killed");  // valid at every moment
+    EXPECT_GE(done, last);
+    last = done;
+  }
+  EXPECT_GT(last, 0);
+  const Outcome resumed = run_program(study(tmp / "killed", 400, 0));
+  EXPECT_EQ(resumed.status, 0) << resumed.err;
+  EXPECT_EQ(resumed.out, whole.out);
+  for (const auto& entry : fs::directory_iterator((tmp / "killed").parent_path())) {
+    // An empty one may stay for a minute, in case its maker is alive.
+    if (!entry.path().filename().string().starts_with(".killed.new-")) continue;
+    EXPECT_TRUE(fs::is_empty(entry.path())) << "remains of a killed creation";
+  }
+}
+
+TEST(Faults, SameBytesForAnyNumberOfThreads) {
+  const Temporary tmp;
+  const auto one = run_program(study(tmp / "one", 200, 0, {"--threads", "1"}));
+  const auto two = run_program(study(tmp / "two", 200, 1, {"--threads", "2"}));
+  EXPECT_EQ(one.status, 0) << one.err;
+  EXPECT_GT(one.out.size(), 1000u);
+  EXPECT_EQ(one.out, two.out);
+}
+
+TEST(Faults, InterruptTellsHowToResume) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    const Temporary tmp;
+    Process process(study(tmp / "a", 1000, 5));
+    wait_for_more(tmp / "a", 0);
+    process.send(signal);
+    const Outcome outcome = process.wait();
+    EXPECT_EQ(outcome.status, 130);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_THAT(outcome.err, HasSubstr("start the same command again to resume"));
+    const auto status = Run::open(tmp / "a").status();
+    EXPECT_GT(status.done, 0);
+    EXPECT_LT(status.done, 1000);
+    EXPECT_EQ(status.total, 1000);
+    EXPECT_FALSE(lock_holder(tmp / "a"));
+  }
+}
+
+TEST(Faults, SecondProcessIsToldWhoHoldsTheRun) {
+  const Temporary tmp;
+  Process first(study(tmp / "a", 1000, 5));
+  while (!fs::exists(tmp / "a" / "run.lock")) sleep_ms(5);
+  const Outcome second = run_program(study(tmp / "a", 1000, 5));
+  EXPECT_EQ(second.status, 1);
+  EXPECT_THAT(second.err, HasSubstr("held by process " + std::to_string(first.pid())));
+  first.send(SIGKILL);
+  first.wait();
+  EXPECT_FALSE(lock_holder(tmp / "a"));
+}
+
+TEST(Faults, FullDiskKeepsWhatIsThere) {
+  const Temporary tmp;
+  const Mount disk(tmp / "disk", "size=400k");
+  if (!disk.mounted()) GTEST_SKIP() << "mounting a small tmpfs is not permitted here";
+  const Outcome outcome = run_program(study(tmp / "disk" / "a", 5000, 0));
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("disk is full"));
+  EXPECT_THAT(outcome.err, HasSubstr("start the same command again to resume"));
+  const auto run = Run::open(tmp / "disk" / "a");
+  EXPECT_GT(run.status().done, 0);
+  EXPECT_EQ(run.rows().size(), static_cast<std::size_t>(3 * run.status().done));
+}
+
+TEST(Faults, FullDiskAtCreationLeavesNothing) {
+  const Temporary tmp;
+  const Mount disk(tmp / "disk", "size=16k");
+  if (!disk.mounted()) GTEST_SKIP() << "mounting a small tmpfs is not permitted here";
+  const Outcome outcome = run_program(study(tmp / "disk" / "a", 10, 0));
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("disk"));
+  EXPECT_TRUE(fs::is_empty(tmp / "disk"));
+}
+
+TEST(Faults, ReadOnlyDirectory) {
+  const Temporary tmp;
+  const Mount disk(tmp / "disk", "size=4m");
+  if (!disk.mounted()) GTEST_SKIP() << "mounting a tmpfs is not permitted here";
+  const Outcome before = run_program(study(tmp / "disk" / "a", 10, 0));
+  EXPECT_EQ(before.status, 0) << before.err;
+  disk.make_read_only();
+  EXPECT_EQ(Run::open(tmp / "disk" / "a").status().done, 10);
+  for (const char* name : {"a", "new"}) {
+    const Outcome outcome = run_program(study(tmp / "disk" / name, 10, 0));
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_THAT(outcome.err, HasSubstr("Read-only file system")) << name;
+    EXPECT_THAT(outcome.err, HasSubstr("disk"));
+  }
+}
+
+TEST(Shards, MergeToTheWholeRun) {
+  const Temporary tmp;
+  const Outcome whole = run_program(study(tmp / "whole", 30, 0));
+  for (const char* shard : {"1/2", "2/2"}) {
+    const Outcome part =
+        run_program(study(tmp / std::string(1, shard[0]), 30, 0, {"--shard", shard, "--verbose"}));
+    EXPECT_EQ(part.status, 0) << part.err;
+    EXPECT_EQ(part.out, "") << "an incomplete run has no result";
+    EXPECT_THAT(part.err, HasSubstr("15 of 30 cells"));
+  }
+  EXPECT_TRUE(fs::exists(tmp / "2" / "run.sqlite"));
+}
+
+#ifdef ESSCHER_HAVE_MPI
+
+TEST(Ranks, SameBytesForAnyNumberOfRanks) {
+  const Temporary tmp;
+  const Outcome alone = run_program(study(tmp / "0", 60, 0));
+  for (const int ranks : {1, 2, 4}) {
+    const auto directory = tmp / std::to_string(ranks);
+    const Outcome outcome = run_program(on_ranks(ranks, study(directory, 60, 2)));
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_EQ(outcome.out, alone.out) << ranks << " ranks";
+    EXPECT_EQ(Run::open(directory).provenance()["sessions"][0]["ranks"], ranks);
+  }
+}
+
+TEST(Ranks, AFailedCellEndsAllRanks) {
+  const Temporary tmp;
+  const Outcome outcome = run_program(on_ranks(3, study(tmp / "a", 60, 1, {"--fail", "30"})));
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("index is cursed"));
+  EXPECT_GT(Run::open(tmp / "a").status().done, 10);
+}
+
+// Pids of all ranks: programs "study" whose environment says so.
+std::vector<pid_t> ranks_of(const fs::path& directory) {
+  std::vector<pid_t> out(3, 0);
+  for (const auto& entry : fs::directory_iterator("/proc")) {
+    const std::string command = bytes_of(entry.path() / "cmdline");
+    if (command.find("study") == std::string::npos || command.starts_with("mpirun")) continue;
+    if (command.find(directory.string()) == std::string::npos) continue;
+    const std::string environment = bytes_of(entry.path() / "environ");
+    const auto at = environment.find("OMPI_COMM_WORLD_RANK=");
+    if (at == std::string::npos) continue;
+    out[static_cast<std::size_t>(environment[at + 21] - '0')] =
+        std::stoi(entry.path().filename().string());
+  }
+  return out;
+}
+
+TEST(Ranks, ADeadRankEndsTheRunAndKeepsCells) {
+  const Temporary tmp;
+  const Outcome whole = run_program(study(tmp / "whole", 600, 0));
+  for (const int signal : {SIGTERM, SIGKILL}) {
+    const auto directory = tmp / ("after" + std::to_string(signal));
+    Process process(on_ranks(3, study(directory, 600, 20)));
+    wait_for_more(directory, 30);
+    kill(ranks_of(directory)[2], signal);
+    const Outcome outcome = process.wait();
+    EXPECT_NE(outcome.status, 0);
+    EXPECT_THAT(outcome.err, HasSubstr("start the same command again to resume"));
+    const auto done = Run::open(directory).status().done;
+    EXPECT_GE(done, 30);
+    EXPECT_LT(done, 600);
+    const Outcome resumed = run_program(study(directory, 600, 0));
+    EXPECT_EQ(resumed.status, 0) << resumed.err;
+    EXPECT_EQ(resumed.out, whole.out);
+  }
+}
+
+#endif
+
+double cpu_seconds_of_children() {
+  rusage used{};
+  getrusage(RUSAGE_CHILDREN, &used);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return seconds(used.ru_utime) + seconds(used.ru_stime);
+}
+
+// 10^4 cells of 10 ms are 100 s of work, of which the store may add 1 %. Empty cells leave nothing
+// but the store (and here also start and CSV export); CPU time does not see other programs.
+TEST(Overhead, TenThousandCells) {
+  const Temporary tmp;
+  const double before = cpu_seconds_of_children();
+  const Outcome outcome = run_program(study(tmp / "a", 10000, 0));
+  const double seconds = cpu_seconds_of_children() - before;
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  std::printf("10^4 empty cells: %.2f s of CPU, %.2f %% of 10^4 cells of 10 ms\n", seconds,
+              seconds);
+  EXPECT_LT(seconds, 1.0);
+}
+
+}  // namespace
+}  // namespace esscher

@@ -1,0 +1,304 @@
+#include "esscher/store/run.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "esscher/base/error.h"
+#include "esscher/base/parallel.h"
+#include "esscher/store/database.h"
+#include "esscher/store/exec.h"
+#include "esscher/store/export.h"
+#include "esscher/store/files.h"
+#include "esscher/store/lock.h"
+#include "esscher/store/merge.h"
+#include "esscher/store/progress.h"
+#include "esscher/store/schema.h"
+#include "tests/store/temporary.h"
+
+namespace esscher {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::bytes_of;
+using ::testing::HasSubstr;
+using testing::Temporary;
+
+const RunInfo kInfo{"study", "[sweep]\nlengths = [1, 2]\n", 7};
+
+template <class Failure>
+std::string message_of(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const Failure& error) {
+    return error.what();
+  }
+  ADD_FAILURE() << "no exception of the expected type";
+  return "";
+}
+
+void fill(const fs::path& directory, std::vector<int> cells, double factor = 1) {
+  auto run = Run::create_or_resume(directory, kInfo);
+  std::vector<std::string> keys;
+  for (int i = 0; i < 20; ++i) keys.push_back("L=" + std::to_string(i));
+  run.declare(keys);
+  for (const int i : cells) {
+    run.commit("L=" + std::to_string(i), {{{"L", i}, {"value", factor / (i + 3)}}}, 0.5, "exact");
+  }
+}
+
+TEST(Run, KeepsRowsInDeclaredOrder) {
+  const Temporary tmp;
+  fill(tmp / "a", {5, 2, 11});
+  const auto run = Run::open(tmp / "a");
+  const auto rows = run.rows();
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows[0]["L"], 2);
+  EXPECT_EQ(rows[2]["L"], 11);
+  EXPECT_EQ(rows[0]["value"].get<double>(), 1.0 / 5);
+  EXPECT_TRUE(run.done("L=5"));
+  EXPECT_FALSE(run.done("L=6"));
+  EXPECT_EQ(run.status().total, 20);
+  EXPECT_EQ(bytes_of(tmp / "a" / "config.toml"), kInfo.config_toml);
+}
+
+TEST(Run, StartedAgainResumes) {
+  const Temporary tmp;
+  fill(tmp / "a", {1});
+  fill(tmp / "a", {1, 2});  // committing equal rows again changes nothing
+  auto run = Run::create_or_resume(tmp / "a", kInfo);
+  EXPECT_EQ(run.status().done, 2);
+  EXPECT_EQ(run.provenance()["sessions"].size(), 3u);
+  EXPECT_THAT(message_of<RuntimeFailure>([&] {
+                run.commit("L=1", {{{"L", -1}}});
+              }),
+              HasSubstr("L=1"));
+}
+
+TEST(Run, RefusesNestedRows) {
+  const Temporary tmp;
+  auto run = Run::create_or_resume(tmp / "a", kInfo);
+  EXPECT_THROW(run.commit("k", {{{"x", {1, 2}}}}), ArgumentError);
+  EXPECT_THROW(run.commit("k", {Json(3)}), ArgumentError);
+}
+
+TEST(Run, ShowsTheDifferenceOfConfigurations) {
+  const Temporary tmp;
+  fill(tmp / "a", {1});
+  RunInfo other = kInfo;
+  other.config_toml = "[sweep]\nlengths = [1, 3]\n";
+  const auto text = message_of<ConfigError>([&] { Run::create_or_resume(tmp / "a", other); });
+  EXPECT_THAT(text, HasSubstr("- lengths = [1, 2]"));
+  EXPECT_THAT(text, HasSubstr("+ lengths = [1, 3]"));
+  EXPECT_THAT(text, ::testing::Not(HasSubstr("[sweep]")));
+  other = kInfo;
+  other.seed = 8;
+  EXPECT_THAT(message_of<ConfigError>([&] { Run::create_or_resume(tmp / "a", other); }),
+              HasSubstr("+ seed = 8"));
+}
+
+TEST(Run, TheSecondProcessIsToldWhoHoldsIt) {
+  const Temporary tmp;
+  const auto run = Run::create_or_resume(tmp / "a", kInfo);
+  // A second open file description conflicts like a second process does.
+  const auto text = message_of<RuntimeFailure>([&] { Run::create_or_resume(tmp / "a", kInfo); });
+  EXPECT_THAT(text, HasSubstr("process " + std::to_string(getpid()) + " on " + host_name()));
+  EXPECT_TRUE(lock_holder(tmp / "a").has_value());
+  EXPECT_NO_THROW(Run::open(tmp / "a"));
+}
+
+TEST(Run, LeavesStrangeDirectoriesAlone) {
+  const Temporary tmp;
+  fs::create_directories(tmp / "a");
+  std::ofstream(tmp / "a" / "thesis.tex") << "precious";
+  EXPECT_THAT(message_of<FileError>([&] { Run::create_or_resume(tmp / "a", kInfo); }),
+              HasSubstr("not a run"));
+  EXPECT_EQ(bytes_of(tmp / "a" / "thesis.tex"), "precious");
+  EXPECT_THROW(Run::open(tmp / "nothing"), FileError);
+}
+
+TEST(Run, DocumentsReplace) {
+  const Temporary tmp;
+  auto run = Run::create_or_resume(tmp / "a", kInfo);
+  EXPECT_FALSE(run.document("report"));
+  run.set_document("report", {{"title", "one"}});
+  run.set_document("report", {{"title", "two"}});
+  EXPECT_EQ((*run.document("report"))["title"], "two");
+  run.close();
+  auto reader = Run::open(tmp / "a");
+  EXPECT_EQ((*reader.document("report"))["title"], "two");
+  EXPECT_THROW(reader.set_document("report", {}), FileError);
+}
+
+TEST(Schema, UpgradesVersionOne) {
+  const Temporary tmp;
+  fill(tmp / "a", {1, 2, 3});
+  const std::string want = export_csv(Run::open(tmp / "a"));
+  {
+    Database database(tmp / "a" / "run.sqlite", Database::Mode::write);
+    database.execute(
+        "DROP TABLE documents; ALTER TABLE provenance DROP COLUMN engine;"
+        "ALTER TABLE results DROP COLUMN digest; PRAGMA user_version = 1");
+  }
+  const auto before = bytes_of(tmp / "a" / "run.sqlite");
+  EXPECT_EQ(export_csv(Run::open(tmp / "a")), want);
+  EXPECT_TRUE(bytes_of(tmp / "a" / "run.sqlite") == before) << "reading must not change the file";
+  fill(tmp / "a", {1, 2, 3});
+  Database database(tmp / "a" / "run.sqlite", Database::Mode::read);
+  EXPECT_EQ(database.integer("PRAGMA user_version"), kSchemaVersion);
+  EXPECT_EQ(export_csv(Run::open(tmp / "a")), want);
+}
+
+TEST(Schema, RefusesTheFuture) {
+  const Temporary tmp;
+  fill(tmp / "a", {1});
+  const auto file = tmp / "a" / "run.sqlite";
+  Database(file, Database::Mode::write).execute("PRAGMA user_version = 99");
+  const auto before = bytes_of(file);
+  for (const auto& text :
+       {message_of<FileError>([&] { Run::open(tmp / "a"); }),
+        message_of<FileError>([&] { Run::create_or_resume(tmp / "a", kInfo); })}) {
+    EXPECT_THAT(text, HasSubstr("schema version 99"));
+    EXPECT_THAT(text, HasSubstr("newer esscher"));
+  }
+  EXPECT_TRUE(bytes_of(file) == before);
+}
+
+TEST(Schema, RefusesOtherFiles) {
+  const Temporary tmp;
+  fill(tmp / "a", {1});
+  const auto file = tmp / "a" / "run.sqlite";
+  fs::resize_file(file, 0);
+  EXPECT_THAT(message_of<FileError>([&] { Run::open(tmp / "a"); }), HasSubstr("empty"));
+  std::ofstream(file) << "hello, this is not a database at all";
+  EXPECT_THAT(message_of<FileError>([&] { Run::open(tmp / "a"); }), HasSubstr("not an SQLite"));
+  fs::remove(file);
+  Database(file, Database::Mode::create).execute("CREATE TABLE t(x)");
+  EXPECT_THAT(message_of<FileError>([&] { Run::open(tmp / "a"); }),
+              HasSubstr("not an esscher run"));
+}
+
+TEST(Schema, RefusesTruncatedFiles) {
+  const Temporary tmp;
+  fill(tmp / "a", {1, 2, 3, 4, 5, 6});
+  const auto file = tmp / "a" / "run.sqlite";
+  const auto whole = bytes_of(file);
+  for (const double part : {0.1, 0.3, 0.5, 0.9}) {
+    std::ofstream(file, std::ios::binary | std::ios::trunc)
+        << whole.substr(0, static_cast<std::size_t>(part * static_cast<double>(whole.size())));
+    const auto before = bytes_of(file);
+    EXPECT_THROW(Run::open(tmp / "a"), FileError) << part;
+    EXPECT_THROW(Run::create_or_resume(tmp / "a", kInfo), FileError) << part;
+    EXPECT_TRUE(bytes_of(file) == before) << part;
+  }
+}
+
+// Any flipped bit is either noticed or harmless: the export never lies.
+TEST(Schema, AFlippedBitNeverChangesResults) {
+  const Temporary tmp;
+  fill(tmp / "a", {1, 2, 3, 4, 5, 6});
+  const auto file = tmp / "a" / "run.sqlite";
+  const auto whole = bytes_of(file);
+  const auto want = export_json(Run::open(tmp / "a"));
+  std::mt19937 random(1);
+  int refused = 0;
+  for (int i = 0; i < 300; ++i) {
+    auto bytes = whole;
+    // Where the content is: pages are filled from both ends, the middle is mostly empty.
+    const std::size_t at = random() % bytes.size();
+    bytes[at] = static_cast<char>(bytes[at] ^ (1 << random() % 8));
+    std::ofstream(file, std::ios::binary | std::ios::trunc) << bytes;
+    try {
+      EXPECT_EQ(export_json(Run::open(tmp / "a")), want) << "byte " << at;
+    } catch (const FileError&) {
+      ++refused;
+    }
+    EXPECT_TRUE(bytes_of(file) == bytes);
+  }
+  EXPECT_GT(refused, 3);
+}
+
+TEST(Export, CsvQuotesAndKeepsNumbersExact) {
+  const Temporary tmp;
+  auto run = Run::create_or_resume(tmp / "a", kInfo);
+  run.commit("a,b", {{{"x", 0.1}, {"text", "say \"hi\"\n"}, {"none", nullptr}}});
+  run.commit("c", {{{"x", 1}, {"late", true}}});
+  EXPECT_EQ(export_csv(run),
+            "cell,x,text,none,late\r\n\"a,b\",0.1,\"say \"\"hi\"\"\n\",,\r\nc,1,,,true\r\n");
+  const Json json = parse_json("export", export_json(run));
+  EXPECT_EQ(json["columns"].size(), 5u);
+  EXPECT_EQ(json["rows"][1]["late"], true);
+}
+
+TEST(Merge, PutsShardsTogether) {
+  const Temporary tmp;
+  fill(tmp / "a", {1, 5, 3});
+  fill(tmp / "b", {2, 3, 4});
+  merge_runs({tmp / "a", tmp / "b"}, tmp / "c");
+  fill(tmp / "whole", {1, 2, 3, 4, 5});
+  EXPECT_EQ(export_csv(Run::open(tmp / "c")), export_csv(Run::open(tmp / "whole")));
+  EXPECT_EQ(Run::open(tmp / "c").status().total, 20);
+  EXPECT_NO_THROW(fill(tmp / "c", {6}));
+}
+
+TEST(Merge, RefusesConflictsAndOtherStudies) {
+  const Temporary tmp;
+  fill(tmp / "a", {1, 2});
+  fill(tmp / "b", {2, 3}, 1.5);
+  EXPECT_THAT(message_of<RuntimeFailure>([&] {
+                merge_runs({tmp / "a", tmp / "b"}, tmp / "c");
+              }),
+              HasSubstr("L=2"));
+  EXPECT_FALSE(fs::exists(tmp / "c")) << "nothing half-merged may stay";
+  Run::create_or_resume(tmp / "d", {"study", "other = 1\n", 7});
+  EXPECT_THROW(merge_runs({tmp / "a", tmp / "d"}, tmp / "c"), ConfigError);
+}
+
+TEST(Exec, CommitsFinishedCellsWhenOneFails) {
+  const Temporary tmp;
+  auto run = Run::create_or_resume(tmp / "a", kInfo);
+  std::vector<std::string> keys;
+  for (int i = 0; i < 50; ++i) keys.push_back(std::to_string(i));
+  std::atomic<int> calls = 0;
+  const auto compute = [&](std::size_t i) -> std::vector<Row> {
+    ++calls;
+    if (i == 25 && calls < 100) throw DomainError("cursed");
+    return {{{"i", i}}};
+  };
+  EXPECT_THROW(run_cells(run, keys, compute, {.quiet = true}), DomainError);
+  const auto done = run.status().done;
+  EXPECT_GE(done, 20);
+  calls = 100;
+  run_cells(run, keys, compute, {.quiet = true});
+  EXPECT_EQ(calls, 100 + 50 - done) << "a finished cell must not be computed again";
+  EXPECT_EQ(run.rows().size(), 50u);
+  const std::vector<std::string> twice{"x", "x"};
+  EXPECT_THROW(run_cells(run, twice, compute, {.quiet = true}), ArgumentError);
+}
+
+TEST(Exec, ShardNames) {
+  for (const char* bad : {"0/2", "3/2", "1", "/2", "1/", "a/b", "1/2x", "-1/2"}) {
+    EXPECT_THROW(set_shard(bad), ArgumentError) << bad;
+  }
+  EXPECT_NO_THROW(set_shard("2/2"));
+  set_shard("");
+}
+
+TEST(Progress, Texts) {
+  EXPECT_EQ(duration_text(59.4), "59s");
+  EXPECT_EQ(duration_text(200), "3m 20s");
+  EXPECT_EQ(duration_text(7500), "2h 05m");
+  EXPECT_EQ(duration_text(100000), "1d 03h");
+  EXPECT_EQ(progress_text(10, 110, 2), "10/110 cells  2/s  50s left");
+  EXPECT_EQ(progress_text(5, 5, 123.4), "5/5 cells  123/s");
+}
+
+TEST(Files, LineDifference) {
+  EXPECT_EQ(line_difference("a\nb\nc\n", "a\nx\nc\n"), "  - b\n  + x\n");
+  EXPECT_EQ(line_difference("a\n", "a\n"), "");
+  EXPECT_EQ(line_difference("", "a\n"), "  + a\n");
+}
+
+}  // namespace
+}  // namespace esscher
