@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "esscher/base/error.h"
+#include "esscher/base/stop.h"
 
 #ifdef ESSCHER_HAVE_TBB
 #include <oneapi/tbb/parallel_for.h>
@@ -33,14 +34,24 @@ int thread_count() {
 }
 
 void parallel_for(std::int64_t n, const std::function<void(std::int64_t)>& body) {
+  const StopFlag* stop = current_stop_flag();
 #ifdef ESSCHER_HAVE_TBB
   if (n > 1 && thread_count() > 1) {
     oneapi::tbb::task_arena arena(thread_count());
-    arena.execute([&] { oneapi::tbb::parallel_for(std::int64_t{0}, n, body); });
+    arena.execute([&] {
+      oneapi::tbb::parallel_for(std::int64_t{0}, n, [&](std::int64_t i) {
+        const StopScope scope(stop);  // the caller's flag, on this thread
+        check_stop(stop);
+        body(i);
+      });
+    });
     return;
   }
 #endif
-  for (std::int64_t i = 0; i < n; ++i) body(i);
+  for (std::int64_t i = 0; i < n; ++i) {
+    check_stop(stop);
+    body(i);
+  }
 }
 
 }  // namespace esscher
