@@ -1,0 +1,139 @@
+"""Esscher: softmax attention as an operator on measures.
+
+>>> import numpy as np, esscher as es
+>>> T = es.Attention(U=np.eye(2))              # one head
+>>> T(es.Gaussian(np.eye(2)), [1.0, 0.0])      # an infinite prompt
+array([1., 0.])
+>>> prompt = es.Gaussian(np.eye(2)).sample(0, 1000)
+>>> T(prompt, [1.0, 0.0]).shape                # a finite one
+(2,)
+"""
+
+from __future__ import annotations
+
+from math import inf
+
+from ._esscher import commit, set_thread_count, thread_count
+from ._esscher import version as __version__
+from .attention import Attention, Gradients, MultiHead, MultiHeadGradients
+from .charts import Chart
+from .concentration import (
+    Concentration,
+    LengthAnswer,
+    asymptotic_constant,
+    concentration,
+    predicted_exponent,
+    shortest_length,
+)
+from .errors import (
+    ArgumentError,
+    CapabilityError,
+    ConfigError,
+    DimensionError,
+    DomainError,
+    Error,
+    FileError,
+    RuntimeFailure,
+)
+from .heads import diagnose, diagnose_file
+from .icl import (
+    Flow,
+    LinearRegressionTask,
+    Readout,
+    balanced_start,
+    bayes_risk,
+    block_optimum,
+    flow,
+    linear_risk,
+    power_covariance,
+)
+from .measures import (
+    Affine,
+    Ball,
+    Categorical,
+    Empirical,
+    Gaussian,
+    Laplace,
+    Measure,
+    Mixture,
+    Product,
+    Rademacher,
+    Sphere,
+    Sum,
+    Uniform,
+    measure,
+)
+from .models import Comparison, UserTask, compare, risk
+from .prompts import Estimate, Universal, expected_output, mean_square_error, universal
+from .random import Stream
+from .runs import Figure, Run
+from .train import LossPoint, Training, train
+from .types import UserMeasure
+
+__all__ = [
+    "Affine",
+    "ArgumentError",
+    "asymptotic_constant",
+    "Attention",
+    "balanced_start",
+    "Ball",
+    "bayes_risk",
+    "block_optimum",
+    "CapabilityError",
+    "Categorical",
+    "Chart",
+    "commit",
+    "compare",
+    "Comparison",
+    "Concentration",
+    "concentration",
+    "ConfigError",
+    "diagnose",
+    "diagnose_file",
+    "DimensionError",
+    "DomainError",
+    "Empirical",
+    "Error",
+    "Estimate",
+    "expected_output",
+    "Figure",
+    "FileError",
+    "Flow",
+    "flow",
+    "Gaussian",
+    "Gradients",
+    "inf",
+    "Laplace",
+    "LengthAnswer",
+    "linear_risk",
+    "LinearRegressionTask",
+    "LossPoint",
+    "mean_square_error",
+    "Measure",
+    "measure",
+    "Mixture",
+    "MultiHead",
+    "MultiHeadGradients",
+    "power_covariance",
+    "predicted_exponent",
+    "Product",
+    "Rademacher",
+    "Readout",
+    "risk",
+    "Run",
+    "RuntimeFailure",
+    "set_thread_count",
+    "shortest_length",
+    "Sphere",
+    "Stream",
+    "Sum",
+    "thread_count",
+    "train",
+    "Training",
+    "Uniform",
+    "Universal",
+    "universal",
+    "UserMeasure",
+    "UserTask",
+    "__version__",
+]

@@ -1,0 +1,143 @@
+"""Softmax attention as an operator on measures: T[mu](z) = V m_a with a = U z."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Dict, List, Optional, Sequence
+
+import numpy as np
+
+from . import _esscher
+from .types import Array, ArrayLike, MeasureLike
+
+
+@dataclass(frozen=True)
+class Gradients:
+    """Cotangents, each of the shape of its parameter; K and Q only for operators that have them."""
+
+    z: Array
+    U: Array
+    V: Array
+    K: Optional[Array] = None
+    Q: Optional[Array] = None
+
+
+@dataclass(frozen=True)
+class MultiHeadGradients:
+    """Cotangents of a multi-head operator: z summed over heads, O, and one entry per head."""
+
+    z: Array
+    O: Array
+    heads: List[Gradients]
+
+
+class Attention(_esscher.Attention):
+    """One head. ``Attention(U=U, V=V)``, or ``Attention(K=K, Q=Q, V=V, scale=s)`` with U = s K'Q.
+
+    U [d,d], V [dv,d], K and Q [dk,d]; V is the identity unless given. The same call serves a finite
+    prompt (an array of tokens [n,d]) and an infinite one (any measure):
+
+    >>> import numpy as np, esscher as es
+    >>> T = es.Attention(U=np.eye(2))
+    >>> T(es.Gaussian(np.eye(2)), [1.0, 2.0])
+    array([1., 2.])
+    >>> T([[0.0, 0.0], [1.0, 1.0]], [0.0, 0.0])
+    array([0.5, 0.5])
+    """
+
+    def __init__(
+        self,
+        *,
+        U: Optional[ArrayLike] = None,
+        V: Optional[ArrayLike] = None,
+        K: Optional[ArrayLike] = None,
+        Q: Optional[ArrayLike] = None,
+        scale: float = 1.0,
+    ) -> None:
+        super().__init__(_make(U, V, K, Q, scale))
+
+    def __call__(self, measure: MeasureLike, z: ArrayLike) -> Array:
+        """T[mu](z) [dv], or [n,dv] for queries z [n,d]."""
+        return self._softmax(measure, z)
+
+    def linear(self, measure: MeasureLike, z: ArrayLike) -> Array:
+        """Linear attention T_lin[mu](z) = V (E z'z'^T) U z.
+
+        >>> import numpy as np, esscher as es
+        >>> es.Attention(U=np.eye(1)).linear([[1.0], [2.0]], [1.0])
+        array([2.5])
+        """
+        return self._linear(measure, z)
+
+    def vjp(self, measure: MeasureLike, z: ArrayLike, g: ArrayLike, *, linear: bool = False) -> Gradients:
+        """Gradients of <g, T[mu](z)> in z, U, V (and K, Q): c = C_a V'g, zbar = U'c, Ubar = c z', Vbar = g m_a'.
+
+        >>> import numpy as np, esscher as es
+        >>> T = es.Attention(U=np.eye(2))
+        >>> T.vjp(es.Gaussian(np.eye(2)), [1.0, 2.0], [1.0, 0.0]).U
+        array([[1., 2.],
+               [0., 0.]])
+        """
+        return Gradients(**self._vjp(measure, z, g, linear))
+
+    def jacobian(self, measure: MeasureLike, z: ArrayLike, of: str = "z") -> Array:
+        """dT/dz [dv,d], dT/dU [dv,d,d] or dT/dV [dv,dv,d], for of = "z", "U" or "V".
+
+        >>> import numpy as np, esscher as es
+        >>> es.Attention(U=2 * np.eye(1)).jacobian(es.Rademacher(1), [0.0])
+        array([[2.]])
+        """
+        if of not in ("z", "U", "V"):
+            raise ValueError(f'jacobian: of is {of!r}, expected "z", "U" or "V"')
+        J = self._jacobian(measure, z, of)
+        return J if of == "z" else J.reshape(J.shape[0], -1, self.dim)
+
+    def __repr__(self) -> str:
+        return f"Attention(dim={self.dim}, output_dim={self.output_dim})"
+
+
+def _make(
+    U: Optional[ArrayLike],
+    V: Optional[ArrayLike],
+    K: Optional[ArrayLike],
+    Q: Optional[ArrayLike],
+    scale: float,
+) -> _esscher.Attention:
+    if U is not None and K is None and Q is None and scale == 1.0:
+        return _esscher.attention_uv(U, _identity_for(U) if V is None else V)
+    if U is None and K is not None and Q is not None:
+        return _esscher.attention_kqv(K, Q, _identity_for(K) if V is None else V, scale)
+    raise TypeError("Attention takes U and V, or K, Q, V and scale")
+
+
+def _identity_for(matrix: Any) -> Array:
+    shape = np.shape(matrix)
+    return np.eye(shape[-1] if shape else 1)
+
+
+class MultiHead(_esscher.MultiHead):
+    """Heads side by side and an output matrix: y = O (T_1; ...; T_H), O [p, sum dv_h].
+
+    >>> import numpy as np, esscher as es
+    >>> T = es.Attention(U=np.eye(1))
+    >>> es.MultiHead([T, T], [[1.0, 1.0]])(es.Gaussian([[1.0]]), [1.0])
+    array([2.])
+    """
+
+    def __init__(self, heads: Sequence[Attention], O: ArrayLike) -> None:
+        super().__init__(heads, O)
+
+    def __call__(self, measure: MeasureLike, z: ArrayLike) -> Array:
+        """y [p], or [n,p] for queries z [n,d]."""
+        return self._softmax(measure, z)
+
+    def linear(self, measure: MeasureLike, z: ArrayLike) -> Array:
+        """The same heads with linear attention."""
+        return self._linear(measure, z)
+
+    def vjp(
+        self, measure: MeasureLike, z: ArrayLike, g: ArrayLike, *, linear: bool = False
+    ) -> MultiHeadGradients:
+        """Gradients of <g, y> in z, O and the parameters of every head."""
+        found: Dict[str, Any] = self._vjp(measure, z, g, linear)
+        return MultiHeadGradients(found["z"], found["O"], [Gradients(**head) for head in found["heads"]])

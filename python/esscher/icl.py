@@ -1,0 +1,190 @@
+"""In-context linear regression: tasks, exact risks, Bayes, gradient flow.
+
+Every risk is one half of a mean squared error. A head acts through U [d+1,d+1] and r [d+1], the last
+row of V: the prediction is r' zbar, zbar the prompt's mean tilted by U (x, 0).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Dict, NamedTuple, Optional, Tuple, Union
+
+import numpy as np
+
+from . import _esscher
+from .charts import Charted, Spec, lines
+from .prompts import Estimate
+from .random import Stream, as_stream
+from .types import Array, ArrayLike, Length
+
+
+class Readout(NamedTuple):
+    """What a prediction reads of a head: U [D,D] and r [D], D = d + 1."""
+
+    U: Array
+    r: Array
+
+
+class Draw(NamedTuple):
+    """One task: w [d], query x [d], target y, prompt tokens (x_l, y_l) [n,d+1]."""
+
+    w: Array
+    x: Array
+    y: float
+    prompt: Array
+
+
+class LinearRegressionTask(_esscher.LinearRegressionTask):
+    """w ~ N(0, s2 I), y_l = w'x_l + noise of variance sig2, x_l of covariance Sigma, query of Sigma_q.
+
+    cov: an integer d for the identity, or Sigma [d,d]. features: "gaussian", "rademacher", "uniform"
+    or "sphere" (identity covariance, then transformed by Sigma^{1/2}).
+
+    >>> import esscher as es
+    >>> task = es.LinearRegressionTask(2, noise_variance=0.1)
+    >>> task.token_covariance([1.0, 0.0])
+    array([[1. , 0. , 1. ],
+           [0. , 1. , 0. ],
+           [1. , 0. , 1.1]])
+    """
+
+    def __init__(
+        self,
+        cov: Union[int, ArrayLike],
+        *,
+        query_cov: Optional[ArrayLike] = None,
+        task_variance: float = 1.0,
+        noise_variance: float = 0.0,
+        query_noise: bool = False,
+        features: str = "gaussian",
+    ) -> None:
+        sigma = np.eye(cov) if isinstance(cov, int) else cov
+        super().__init__(sigma, query_cov, task_variance, noise_variance, query_noise, features)
+
+    def draw(self, stream: Union[Stream, int], n: int) -> Draw:
+        """One task, its query and a prompt of n tokens.
+
+        >>> import esscher as es
+        >>> es.LinearRegressionTask(2).draw(0, 5).prompt.shape
+        (5, 3)
+        """
+        return Draw(*self._draw(as_stream(stream), n))
+
+    def __repr__(self) -> str:
+        return f"LinearRegressionTask(dim={self.dim}, features={self.features!r})"
+
+
+def power_covariance(dim: int, rho: float) -> Array:
+    """rho^|i-j| [dim,dim].
+
+    >>> import esscher as es
+    >>> es.power_covariance(2, 0.5)
+    array([[1. , 0.5],
+           [0.5, 1. ]])
+    """
+    return _esscher.power_covariance(dim, rho)
+
+
+def linear_risk(
+    task: LinearRegressionTask, at: Readout, length: Length, *, gradient: bool = False
+) -> Union[float, Tuple[float, Readout]]:
+    """Exact risk of linear attention at prompt length L, Gaussian features; with its gradient if asked.
+
+    At ``inf`` it is the risk of softmax attention too.
+
+    >>> import esscher as es
+    >>> task = es.LinearRegressionTask(3)
+    >>> best = es.block_optimum(task, es.inf)
+    >>> abs(es.linear_risk(task, best, es.inf)) < 1e-12
+    True
+    """
+    risk, slope = _esscher.linear_risk(task, at.U, at.r, length)
+    return (risk, Readout(*slope)) if gradient else risk
+
+
+def bayes_risk(
+    task: LinearRegressionTask, length: Length, *, replicates: int = 1000, stream: Union[Stream, int] = 0
+) -> Estimate:
+    """Risk of the best prediction from L tokens (ridge), averaged over prompts.
+
+    >>> import esscher as es
+    >>> es.bayes_risk(es.LinearRegressionTask(3, noise_variance=0.5, query_noise=True), es.inf).value
+    0.25
+    """
+    return Estimate(*_esscher.bayes_risk(task, length, replicates, as_stream(stream)))
+
+
+def block_optimum(task: LinearRegressionTask, length: Length) -> Readout:
+    """Where the gradient flow from a balanced start ends, for linear attention trained at this length.
+
+    >>> import esscher as es
+    >>> float(es.block_optimum(es.LinearRegressionTask(1), es.inf).r[-1])
+    1.0
+    """
+    return Readout(*_esscher.block_optimum(task, length))
+
+
+def balanced_start(task: LinearRegressionTask, alpha: Optional[float] = None) -> Readout:
+    """U = alpha [[I/sqrt d, 0], [0, 0]], r = (0, alpha); alpha is half the theorem's bound unless given.
+
+    >>> import esscher as es
+    >>> es.balanced_start(es.LinearRegressionTask(1), 0.5).r
+    array([0. , 0.5])
+    """
+    if alpha is None:
+        alpha = 0.5 * _esscher.balanced_start_bound(task)
+    return Readout(*_esscher.balanced_start(task.dim, alpha))
+
+
+@dataclass(frozen=True)
+class Flow(Charted):
+    """A path of gradient flow: times t [n], risk [n], parameters theta [n,p], and where it ended."""
+
+    status: str
+    t: Array
+    risk: Array
+    gradient_norm: Array
+    theta: Array
+    end: Readout
+    conserved_drift: float
+    energy_defect: float
+    largest_increase: float
+
+    def chart(self) -> Spec:
+        """Risk over time."""
+        rows = [{"t": float(t), "risk": float(r)} for t, r in zip(self.t, self.risk)]
+        return lines(rows, "t", "risk", log_y=True, title="risk along the gradient flow")
+
+    def __repr__(self) -> str:
+        return f"Flow(status={self.status!r}, t={self.t[-1]:.6g}, risk={self.risk[-1]:.6g})"
+
+
+def flow(
+    task: LinearRegressionTask,
+    start: Optional[Readout] = None,
+    *,
+    length: Length = float("inf"),
+    kind: str = "softmax",
+    parametrisation: str = "UV",
+    t_end: float = float("inf"),
+    rtol: float = 1e-8,
+    atol: float = 1e-10,
+    stationary: float = 1e-9,
+    times: Optional[ArrayLike] = None,
+) -> Flow:
+    """Gradient flow of the risk by CVODE, until |gradient| <= stationary or t_end.
+
+    kind: "softmax" or "linear"; at ``inf`` and Gaussian features they are the same. parametrisation: "block", "UV", "KQV" or "KQVO".
+
+    >>> import esscher as es
+    >>> f = es.flow(es.LinearRegressionTask(2), parametrisation="block")
+    >>> f.status, bool(f.risk[-1] < 1e-12)
+    ('stationary', True)
+    """
+    at = balanced_start(task) if start is None else start
+    options: Dict[str, Any] = {"rtol": rtol, "atol": atol, "t_end": t_end, "stationary": stationary}
+    if times is not None:
+        options["times"] = times
+    found = _esscher.flow(task, at.U, at.r, length, kind, parametrisation, options)
+    found["end"] = Readout(*found["end"])
+    return Flow(**found)

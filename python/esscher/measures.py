@@ -1,0 +1,241 @@
+"""Laws of tokens, seen through Lambda(a) = log E exp(<a, z'>).
+
+Every measure has ``dim``, ``cardinality`` (tokens of a prompt, else ``inf``), ``mean()``,
+``second_moment()``, ``log_mgf(a)``, ``tilted_mean(a)``, ``tilted_cov(a)``, ``tilted_cov_times(a, v)``,
+``sample(stream, n)`` and ``sub_gaussian()``. ``log_mgf`` and ``tilted_mean`` also take many tilts
+``a [n,d]`` at once.
+"""
+
+from __future__ import annotations
+
+from typing import Iterable, List, Optional, Union
+
+from . import _esscher
+from .random import Stream, as_stream
+from .types import Array, ArrayLike, MeasureLike
+
+
+class Measure(_esscher.Measure):
+    """Base of all measures. ``esscher.measure(x)`` makes one of an array or of your own object."""
+
+    def sample(self, stream: Union[Stream, int], n: int) -> Empirical:
+        """n iid tokens as a prompt; token l depends on the stream and l only.
+
+        >>> import esscher as es
+        >>> prompt = es.Rademacher(2).sample(7, 3)
+        >>> prompt.cardinality, prompt.dim
+        (3, 2)
+        """
+        return Empirical._wrap(self._sample(as_stream(stream), n))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(dim={self.dim})"
+
+
+def measure(value: MeasureLike) -> Measure:
+    """A Measure of anything that can be one: a measure, tokens [n,d], or your own object.
+
+    Your object needs ``dim``, ``log_mgf(a)``, ``tilted_mean(a)``, ``tilted_cov(a)`` and
+    ``sample(stream, n)`` -> [n,d]; ``mean``, ``second_moment``, ``tilted_cov_times`` and
+    ``sub_gaussian`` are optional. It is accepted everywhere a measure is.
+
+    >>> import esscher as es
+    >>> es.measure([[0.0, 1.0], [2.0, 3.0]]).mean()
+    array([1., 2.])
+    """
+    return Measure(_esscher.measure(value))
+
+
+class Empirical(Measure):
+    """A finite prompt: tokens [n,d] with weights [n] (equal unless given).
+
+    Lambda(a) = log sum p_l exp(<a, z_l>), m_a = the softmax mean.
+
+    >>> import esscher as es
+    >>> prompt = es.Empirical([[0.0], [1.0]])
+    >>> round(float(prompt.tilted_mean([1.0])[0]), 6)
+    0.731059
+    """
+
+    def __init__(self, tokens: ArrayLike, weights: Optional[ArrayLike] = None) -> None:
+        super().__init__(_esscher.empirical(tokens, weights))
+
+    @classmethod
+    def _wrap(cls, measure: _esscher.Measure) -> Empirical:
+        self = cls.__new__(cls)
+        _esscher.Measure.__init__(self, measure)
+        return self
+
+    @property
+    def tokens(self) -> Array:
+        """[n,d], read-only, shares the memory of the measure."""
+        return _esscher.tokens(self)
+
+    @property
+    def weights(self) -> Array:
+        """[n], sum 1."""
+        return _esscher.weights(self)
+
+    def tilted_weights(self, a: ArrayLike) -> Array:
+        """Softmax weights [n] at the tilt a.
+
+        >>> import esscher as es
+        >>> es.Empirical([[0.0], [1.0]]).tilted_weights([0.0])
+        array([0.5, 0.5])
+        """
+        return _esscher.tilted_weights(self, a)
+
+
+class Gaussian(Measure):
+    """N(mean, cov), cov [d,d] PSD and possibly singular; centred unless mean [d] is given.
+
+    Lambda(a) = <a,m> + a'Ga/2, m_a = m + Ga, C_a = G.
+
+    >>> import esscher as es
+    >>> es.Gaussian([[2.0, 0.0], [0.0, 1.0]]).tilted_mean([1.0, 1.0])
+    array([2., 1.])
+    """
+
+    def __init__(self, cov: ArrayLike, mean: Optional[ArrayLike] = None) -> None:
+        super().__init__(_esscher.gaussian(cov, mean))
+
+
+class Rademacher(Measure):
+    """Coordinates +-1 with probability 1/2: Lambda(a) = sum log cosh a_i.
+
+    >>> import esscher as es
+    >>> round(float(es.Rademacher(1).log_mgf([1.0])), 6)
+    0.433781
+    """
+
+    def __init__(self, dim: int) -> None:
+        super().__init__(_esscher.rademacher(dim))
+
+
+class Uniform(Measure):
+    """Coordinates uniform on [-1, 1]: Lambda(a) = sum log(sinh a_i / a_i).
+
+    >>> import esscher as es
+    >>> round(float(es.Uniform(1).tilted_mean([1.0])[0]), 6)
+    0.313035
+    """
+
+    def __init__(self, dim: int) -> None:
+        super().__init__(_esscher.uniform(dim))
+
+
+class Laplace(Measure):
+    """Coordinates of density e^{-|x|/b}/2b; needs |a_i| < 1/b, not sub-Gaussian.
+
+    >>> import esscher as es
+    >>> es.Laplace(1, 1.0).log_mgf([2.0])
+    Traceback (most recent call last):
+    ...
+    esscher.errors.DomainError: laplace: a[0] is 2, expected |a| < 1/b = 1 (the log-MGF is infinite outside)
+    """
+
+    def __init__(self, dim: int, b: float = 1.0) -> None:
+        super().__init__(_esscher.laplace(dim, b))
+
+
+class Sphere(Measure):
+    """Uniform on the sphere of radius R in R^d: Lambda(a) = log 0F1(; d/2; R^2|a|^2/4).
+
+    >>> import esscher as es
+    >>> round(float(es.Sphere(3).log_mgf([1.0, 0.0, 0.0])), 6)  # log sinh(1)
+    0.161439
+    """
+
+    def __init__(self, dim: int, radius: float = 1.0) -> None:
+        super().__init__(_esscher.sphere(dim, radius))
+
+
+class Ball(Measure):
+    """Uniform on the ball of radius R in R^d.
+
+    >>> import esscher as es
+    >>> round(es.Ball(2).sub_gaussian(), 6)
+    0.5
+    """
+
+    def __init__(self, dim: int, radius: float = 1.0) -> None:
+        super().__init__(_esscher.ball(dim, radius))
+
+
+class Categorical(Measure):
+    """One-hot tokens with probabilities probs [d] (divided by their sum).
+
+    >>> import esscher as es
+    >>> es.Categorical([1, 1, 2]).mean()
+    array([0.25, 0.25, 0.5 ])
+    """
+
+    def __init__(self, probs: ArrayLike) -> None:
+        super().__init__(_esscher.categorical(probs))
+
+    @property
+    def probs(self) -> Array:
+        """[d], sum 1."""
+        return _esscher.weights(self)
+
+
+class Affine(Measure):
+    """The image c + B z' of another measure: c [d], B [d,k], inner on R^k.
+
+    >>> import esscher as es
+    >>> es.Affine([1.0, 0.0], [[1.0], [2.0]], es.Rademacher(1)).mean()
+    array([1., 0.])
+    """
+
+    def __init__(self, c: ArrayLike, B: ArrayLike, inner: MeasureLike) -> None:
+        super().__init__(_esscher.affine(c, B, inner))
+
+
+class _Composed(Measure):
+    @property
+    def components(self) -> List[Measure]:
+        """The measures this one is made of."""
+        return [Measure(part) for part in _esscher.components(self)]
+
+
+class Product(_Composed):
+    """Independent blocks side by side; dimensions add.
+
+    >>> import esscher as es
+    >>> es.Product([es.Rademacher(2), es.Sphere(3)]).dim
+    5
+    """
+
+    def __init__(self, blocks: Iterable[MeasureLike]) -> None:
+        super().__init__(_esscher.product(blocks))
+
+
+class Sum(_Composed):
+    """Sum of independent parts of one dimension, e.g. a measure plus Gaussian noise.
+
+    >>> import esscher as es
+    >>> es.Sum([es.Rademacher(1), es.Gaussian([[1.0]])]).tilted_cov([0.0])
+    array([[2.]])
+    """
+
+    def __init__(self, parts: Iterable[MeasureLike]) -> None:
+        super().__init__(_esscher.sum(parts))
+
+
+class Mixture(_Composed):
+    """Finite mixture with weights [k] (divided by their sum).
+
+    >>> import esscher as es
+    >>> cloud = [[0.1]]
+    >>> two = es.Mixture([1, 1], [es.Gaussian(cloud, [-1.0]), es.Gaussian(cloud, [1.0])])
+    >>> round(float(two.tilted_mean([1.0])[0]), 6)  # 0.1 + tanh(1)
+    0.861594
+    """
+
+    def __init__(self, weights: ArrayLike, components: Iterable[MeasureLike]) -> None:
+        super().__init__(_esscher.mixture(weights, components))
+
+    @property
+    def weights(self) -> Array:
+        """[k], sum 1."""
+        return _esscher.weights(self)

@@ -1,0 +1,78 @@
+"""Training on fresh prompts by SGD, Adam or AdamW."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, List, NamedTuple
+
+from . import _esscher
+from .charts import Charted, Spec, lines
+from .icl import LinearRegressionTask, Readout
+from .types import Length
+
+
+class LossPoint(NamedTuple):
+    """Mean loss over the steps (first, last] and its standard error."""
+
+    first: int
+    last: int
+    loss: float
+    std_error: float
+
+
+@dataclass(frozen=True)
+class Training(Charted):
+    """A training run: loss curve and the heads (U, r) it ended with."""
+
+    status: str
+    steps: int
+    curve: List[LossPoint]
+    heads: List[Readout]
+    last_loss: float
+
+    def chart(self) -> Spec:
+        """Loss over steps."""
+        rows = [{"step": p.last, "loss": p.loss} for p in self.curve]
+        return lines(rows, "step", "loss", log_y=True, title="training loss")
+
+    def __repr__(self) -> str:
+        return f"Training(status={self.status!r}, steps={self.steps}, last_loss={self.last_loss:.6g})"
+
+
+def train(
+    task: LinearRegressionTask,
+    length: Length,
+    steps: int,
+    *,
+    model: str = "softmax",
+    parametrisation: str = "UV",
+    heads: int = 1,
+    init: str = "balanced",
+    alpha: float = 0.1,
+    score_scale: float = 1.0,
+    optimizer: str = "sgd",
+    learning_rate: float = 1e-3,
+    momentum: float = 0.0,
+    batch: int = 128,
+    gradient: str = "sampled",
+    seed: int = 0,
+    curve_block: int = 100,
+) -> Training:
+    """Train on fresh prompts of this length; the loss is the squared error (no one half).
+
+    A run is a pure function of its arguments: same bits for any number of threads.
+
+    >>> import esscher as es
+    >>> t = es.train(es.LinearRegressionTask(2), es.inf, 200, learning_rate=0.05)
+    >>> t.status, t.steps, t.curve[-1].loss < t.curve[0].loss
+    ('running', 200, True)
+    """
+    options: dict[str, Any] = dict(
+        model=model, parametrisation=parametrisation, heads=heads, init=init, alpha=alpha,
+        score_scale=score_scale, optimizer=optimizer, learning_rate=learning_rate, momentum=momentum,
+        batch=batch, gradient=gradient, seed=seed, curve_block=curve_block,
+    )
+    found = _esscher.train(task, length, steps, options)
+    found["curve"] = [LossPoint(*point) for point in found["curve"]]
+    found["heads"] = [Readout(*head) for head in found["heads"]]
+    return Training(**found)

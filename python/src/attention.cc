@@ -1,0 +1,116 @@
+#include "esscher/attention/attention.h"
+
+#include "arrays.h"
+#include "calls.h"
+#include "esscher/attention/multi_head.h"
+#include "esscher/base/parallel.h"
+#include "python_measure.h"
+
+namespace esscher::python {
+namespace {
+
+enum class Kind { softmax, linear };
+
+template <class Operator>
+py::object apply(const Operator& T, const py::object& measure, const py::object& z, Kind kind) {
+  const AnyMeasure mu = measure_in("attention", measure);
+  const PointsIn points = points_in("attention", "z", z);
+  const auto view = points.view();
+  Matrix rows(view.rows(), T.output_dim());
+  run_interruptible([&] {
+    parallel_for(view.rows(), [&](std::int64_t i) {
+      const Vector query = view.row(i).transpose();
+      rows.row(i) = kind == Kind::softmax ? T(mu, query) : T.linear(mu, query);
+    });
+  });
+  return out(rows, points);
+}
+
+py::dict gradients(const AttentionGradients& g) {
+  py::dict dict;
+  dict["z"] = out(VectorView(g.z));
+  dict["U"] = out(MatrixView(g.U));
+  dict["V"] = out(MatrixView(g.V));
+  dict["K"] = g.K.size() == 0 ? py::object(py::none()) : out(MatrixView(g.K));
+  dict["Q"] = g.Q.size() == 0 ? py::object(py::none()) : out(MatrixView(g.Q));
+  return dict;
+}
+
+py::dict gradients(const MultiHeadGradients& g) {
+  py::dict dict;
+  py::list heads;
+  for (const AttentionGradients& head : g.heads) heads.append(gradients(head));
+  dict["z"] = out(VectorView(g.z));
+  dict["O"] = out(MatrixView(g.O));
+  dict["heads"] = heads;
+  return dict;
+}
+
+template <class Operator>
+py::dict vjp(const Operator& T, const py::object& measure, const py::object& z,
+             const py::object& cotangent, bool linear) {
+  const AnyMeasure mu = measure_in("vjp", measure);
+  const VectorIn query = vector_in("vjp", "z", z);
+  const VectorIn g = vector_in("vjp", "g", cotangent);
+  return gradients(long_call([&] {
+    return linear ? T.linear_vjp(mu, query.view(), g.view()) : T.vjp(mu, query.view(), g.view());
+  }));
+}
+
+py::array jacobian(const Attention& T, const py::object& measure, const py::object& z, char in) {
+  const AnyMeasure mu = measure_in("jacobian", measure);
+  const VectorIn query = vector_in("jacobian", "z", z);
+  const Matrix J = long_call([&] {
+    if (in == 'z') return T.jacobian_z(mu, query.view());
+    return in == 'U' ? T.jacobian_U(mu, query.view()) : T.jacobian_V(mu, query.view());
+  });
+  return out(MatrixView(J));
+}
+
+// The members both operators share.
+template <class Operator>
+void bind_operator(py::class_<Operator>& cls) {
+  cls.def_property_readonly("dim", &Operator::dim)
+      .def_property_readonly("output_dim", &Operator::output_dim)
+      .def("_softmax", [](const Operator& T, const py::object& mu,
+                          const py::object& z) { return apply(T, mu, z, Kind::softmax); })
+      .def("_linear", [](const Operator& T, const py::object& mu,
+                         const py::object& z) { return apply(T, mu, z, Kind::linear); })
+      .def("_vjp", &vjp<Operator>);
+}
+
+}  // namespace
+
+void bind_attention(py::module_& m) {
+  py::class_<Attention> attention(m, "Attention");
+  bind_operator(attention);
+  attention.def(py::init<const Attention&>())
+      .def_property_readonly("U", [](const Attention& T) { return out(MatrixView(T.U())); })
+      .def_property_readonly("V", [](const Attention& T) { return out(MatrixView(T.V())); })
+      .def_property_readonly("K", [](const Attention& T) { return out(MatrixView(T.K())); })
+      .def_property_readonly("Q", [](const Attention& T) { return out(MatrixView(T.Q())); })
+      .def_property_readonly("scale", &Attention::scale)
+      .def_property_readonly("has_kq", &Attention::has_kq)
+      .def("_jacobian", &jacobian);
+  m.def("attention_uv", [](const py::object& U, const py::object& V) {
+    return Attention::from_uv(matrix_in("attention", "U", U).view(),
+                              matrix_in("attention", "V", V).view());
+  });
+  m.def("attention_kqv",
+        [](const py::object& K, const py::object& Q, const py::object& V, double scale) {
+          return Attention::from_kqv(matrix_in("attention", "K", K).view(),
+                                     matrix_in("attention", "Q", Q).view(),
+                                     matrix_in("attention", "V", V).view(), scale);
+        });
+
+  py::class_<MultiHead> multi_head(m, "MultiHead");
+  bind_operator(multi_head);
+  multi_head.def(py::init([](const py::iterable& heads, const py::object& O) {
+    std::vector<Attention> list;
+    for (const py::handle head : heads) list.push_back(py::cast<const Attention&>(head));
+    return MultiHead(std::move(list), matrix_in("multi_head", "O", O).view());
+  }));
+  multi_head.def_property_readonly("O", [](const MultiHead& T) { return out(MatrixView(T.O())); });
+}
+
+}  // namespace esscher::python

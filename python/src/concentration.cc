@@ -1,0 +1,86 @@
+#include "arrays.h"
+#include "calls.h"
+#include "esscher/concentration/constant.h"
+#include "esscher/concentration/length.h"
+#include "esscher/concentration/study.h"
+#include "estimates.h"
+#include "python_measure.h"
+
+namespace esscher::python {
+namespace {
+
+// Queries are a law or points [n,d]; an array means points.
+Problem problem_in(const py::object& measure, const Attention& T, const py::object& queries) {
+  const AnyMeasure mu = measure_in("concentration", measure);
+  if (py::isinstance<AnyMeasure>(queries) || py::hasattr(queries, "log_mgf")) {
+    return {mu, T, measure_in("concentration", queries), {}};
+  }
+  return {mu, T, {}, points_in("concentration", "queries", queries).view()};
+}
+
+std::vector<std::int64_t> lengths_in(const py::iterable& values) {
+  std::vector<std::int64_t> lengths;
+  for (const py::handle value : values) {
+    lengths.push_back(length_in("concentration", value).count());
+  }
+  return lengths;
+}
+
+py::object concentration(const py::object& measure, const Attention& T, const py::object& queries,
+                         const py::iterable& lengths, const py::iterable& metrics,
+                         const std::string& engine, std::int64_t query_count,
+                         std::int64_t replicates, std::uint64_t seed) {
+  const Problem problem = problem_in(measure, T, queries);
+  StudyOptions options;
+  options.lengths = lengths_in(lengths);
+  options.metrics.clear();
+  for (const py::handle metric : metrics) {
+    options.metrics.push_back(parse_metric(py::cast<std::string>(metric)));
+  }
+  options.engine = parse_engine(engine);
+  options.queries = query_count;
+  options.replicates = replicates;
+  options.seed = seed;
+  return out(long_call([&] { return to_json(study(problem, options)); }));
+}
+
+py::object length(const py::object& measure, const Attention& T, const py::object& queries,
+                  double eps, const std::string& metric, bool relative,
+                  std::optional<double> quantile, const std::string& engine,
+                  std::int64_t query_count, std::int64_t replicates, std::uint64_t seed) {
+  const Problem problem = problem_in(measure, T, queries);
+  LengthOptions options;
+  options.eps = eps;
+  options.metric = parse_metric(metric);
+  options.relative = relative;
+  options.quantile = quantile;
+  options.engine = parse_engine(engine);
+  options.queries = query_count;
+  options.replicates = replicates;
+  options.seed = seed;
+  return out(long_call([&] { return to_json(shortest_length(problem, options)); }));
+}
+
+double constant(const std::string& metric, const py::object& measure, const Attention& T,
+                const py::object& z) {
+  const AnyMeasure mu = measure_in("asymptotic_constant", measure);
+  const VectorIn query = vector_in("asymptotic_constant", "z", z);
+  return long_call([&] { return asymptotic_constant(parse_metric(metric), mu, T, query.view()); });
+}
+
+}  // namespace
+
+void bind_concentration(py::module_& m) {
+  m.def("concentration", &concentration);
+  m.def("shortest_length", [](const py::object& measure, const Attention& T,
+                              const py::object& queries, double eps, const std::string& metric,
+                              bool relative, const py::object& quantile, const std::string& engine,
+                              std::int64_t count, std::int64_t replicates, std::uint64_t seed) {
+    const auto q = quantile.is_none() ? std::nullopt : std::optional(py::cast<double>(quantile));
+    return length(measure, T, queries, eps, metric, relative, q, engine, count, replicates, seed);
+  });
+  m.def("asymptotic_constant", &constant);
+  m.def("predicted_exponent", &predicted_exponent);
+}
+
+}  // namespace esscher::python

@@ -1,0 +1,142 @@
+#include "arrays.h"
+#include "calls.h"
+#include "esscher/base/stop.h"
+#include "esscher/icl/bayes.h"
+#include "esscher/icl/features.h"
+#include "esscher/icl/flow.h"
+#include "esscher/icl/model_risk.h"
+#include "esscher/icl/risk.h"
+#include "estimates.h"
+#include "readouts.h"
+
+namespace esscher::python {
+namespace {
+
+LinearRegressionTask make_task(const py::object& prompt_cov, const py::object& query_cov,
+                               double task_variance, double noise_variance, bool query_noise,
+                               const std::string& features) {
+  LinearRegressionTask task =
+      LinearRegressionTask::with_covariance(matrix_in("task", "prompt_cov", prompt_cov).view());
+  if (!query_cov.is_none()) task.query_cov = matrix_in("task", "query_cov", query_cov).view();
+  task.task_variance = task_variance;
+  task.noise_variance = noise_variance;
+  task.query_noise = query_noise;
+  task.features = parse_features(features);
+  task.check();
+  return task;
+}
+
+// (risk, (dU, dr))
+py::tuple linear(const LinearRegressionTask& task, const py::object& U, const py::object& r,
+                 const py::object& length) {
+  const Readout at = readout_in(U, r);
+  Readout gradient;
+  const double risk = linear_risk(task, at, length_in("linear_risk", length), &gradient);
+  return py::make_tuple(risk, out(gradient));
+}
+
+FlowOptions flow_options(const py::dict& given) {
+  FlowOptions options;
+  for (const auto& [key, value] : given) {
+    const auto name = py::cast<std::string>(key);
+    if (name == "rtol") options.rtol = py::cast<double>(value);
+    if (name == "atol") options.atol = py::cast<double>(value);
+    if (name == "t_end") options.t_end = py::cast<double>(value);
+    if (name == "stationary") options.stationary = py::cast<double>(value);
+    if (name == "times") {
+      const VectorIn times = vector_in("flow", "times", value);
+      options.times.assign(times.owner.data(), times.owner.data() + times.owner.size());
+    }
+  }
+  return options;
+}
+
+py::dict flow_out(const FlowResult& result, const Parametrisation& space) {
+  const auto n = static_cast<Index>(result.path.size());
+  Vector t(n), risk(n), norm(n);
+  Matrix theta(n, space.size());
+  for (Index i = 0; i < n; ++i) {
+    const FlowPoint& point = result.path[static_cast<std::size_t>(i)];
+    t(i) = point.t;
+    risk(i) = point.risk;
+    norm(i) = point.gradient_norm;
+    theta.row(i) = point.theta.transpose();
+  }
+  py::dict dict;
+  dict["status"] = std::string(name(result.status));
+  dict["t"] = out(VectorView(t));
+  dict["risk"] = out(VectorView(risk));
+  dict["gradient_norm"] = out(VectorView(norm));
+  dict["theta"] = out(MatrixView(theta));
+  dict["end"] = out(space.readout(result.end().theta));
+  dict["conserved_drift"] = result.conserved_drift;
+  dict["energy_defect"] = result.energy_defect;
+  dict["largest_increase"] = result.largest_increase;
+  return dict;
+}
+
+py::dict flow(const LinearRegressionTask& task, const py::object& U, const py::object& r,
+              const py::object& length, const std::string& kind, const std::string& space_name,
+              const py::dict& options) {
+  const Readout start = readout_in(U, r);
+  const Length L = length_in("flow", length);
+  Parametrisation space;
+  space.space = parse_parameter_space(space_name);
+  space.token_dim = space.key_dim = task.token_dim();
+  const FlowOptions flow_settings = flow_options(options);
+  const FlowResult result = long_call([&] {
+    const RiskFunction risk = risk_function(task, parse_model_kind(kind), L, {});
+    const RiskFunction checked = [&](const Readout& at, Readout* gradient) {
+      check_stop();
+      return risk(at, gradient);
+    };
+    return gradient_flow(checked, space, parameters_of(space, start), flow_settings);
+  });
+  return flow_out(result, space);
+}
+
+}  // namespace
+
+void bind_icl(py::module_& m) {
+  py::class_<LinearRegressionTask>(m, "LinearRegressionTask")
+      .def(py::init(&make_task))
+      .def(py::init<const LinearRegressionTask&>())
+      .def_readonly("dim", &LinearRegressionTask::dim)
+      .def_readonly("task_variance", &LinearRegressionTask::task_variance)
+      .def_readonly("noise_variance", &LinearRegressionTask::noise_variance)
+      .def_readonly("query_noise", &LinearRegressionTask::query_noise)
+      .def_property_readonly(
+          "features", [](const LinearRegressionTask& t) { return std::string(name(t.features)); })
+      .def_property_readonly(
+          "prompt_cov", [](const LinearRegressionTask& t) { return out(MatrixView(t.prompt_cov)); })
+      .def_property_readonly(
+          "query_cov", [](const LinearRegressionTask& t) { return out(MatrixView(t.query_cov)); })
+      .def("token_covariance",
+           [](const LinearRegressionTask& t, const py::object& w) {
+             return out(
+                 MatrixView(token_covariance(t, vector_in("token_covariance", "w", w).view())));
+           })
+      .def("_draw", [](const LinearRegressionTask& t, const Stream& stream, Index n) {
+        const RegressionSampler sampler(t);
+        const RegressionDraw d = sampler.draw(stream.split(0));
+        const Matrix prompt = sampler.prompt(d.w, n, stream.split(1));
+        return py::make_tuple(out(VectorView(d.w)), out(VectorView(d.x)), d.y,
+                              out(MatrixView(prompt)));
+      });
+  m.def("power_covariance",
+        [](Index dim, double rho) { return out(MatrixView(power_covariance(dim, rho))); });
+  m.def("linear_risk", &linear);
+  m.def("block_optimum", [](const LinearRegressionTask& task, const py::object& length) {
+    return out(block_optimum(task, length_in("block_optimum", length)));
+  });
+  m.def("balanced_start", [](Index d, double alpha) { return out(balanced_start(d, alpha)); });
+  m.def("balanced_start_bound", &balanced_start_bound);
+  m.def("bayes_risk", [](const LinearRegressionTask& task, const py::object& length,
+                         std::int64_t replicates, const Stream& stream) {
+    const Length L = length_in("bayes_risk", length);
+    return out(long_call([&] { return bayes_risk(task, L, replicates, stream); }));
+  });
+  m.def("flow", &flow);
+}
+
+}  // namespace esscher::python

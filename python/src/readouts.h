@@ -1,0 +1,17 @@
+// Readouts (U, r) of a head as pairs of arrays.
+#pragma once
+
+#include "arrays.h"
+#include "esscher/icl/readout.h"
+
+namespace esscher::python {
+
+inline Readout readout_in(const py::object& U, const py::object& r) {
+  return {matrix_in("readout", "U", U).view(), vector_in("readout", "r", r).view()};
+}
+
+inline py::tuple out(const Readout& readout) {
+  return py::make_tuple(out(MatrixView(readout.U)), out(VectorView(readout.r)));
+}
+
+}  // namespace esscher::python

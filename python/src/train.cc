@@ -1,0 +1,70 @@
+#include "esscher/icl/train.h"
+
+#include "arrays.h"
+#include "calls.h"
+#include "esscher/base/stop.h"
+
+namespace esscher::python {
+namespace {
+
+template <class T, class Set>
+void take(const py::dict& options, const char* key, const Set& set) {
+  if (options.contains(key)) set(py::cast<T>(options[key]));
+}
+
+TrainConfig config_in(const LinearRegressionTask& task, const py::object& length,
+                      const py::dict& options) {
+  TrainConfig config;
+  config.task = task;
+  config.length = length_in("train", length);
+  using Text = std::string;
+  take<Text>(options, "model", [&](const Text& t) { config.model = parse_model_kind(t); });
+  take<Text>(options, "parametrisation",
+             [&](const Text& t) { config.space.space = parse_parameter_space(t); });
+  take<Text>(options, "init", [&](const Text& t) { config.init.kind = parse_init_kind(t); });
+  take<Text>(options, "optimizer",
+             [&](const Text& t) { config.optimizer.kind = parse_optimizer(t); });
+  take<Text>(options, "gradient",
+             [&](const Text& t) { config.gradient = parse_gradient_engine(t); });
+  take<double>(options, "alpha", [&](double x) { config.init.alpha = x; });
+  take<double>(options, "score_scale", [&](double x) { config.space.score_scale = x; });
+  take<double>(options, "learning_rate", [&](double x) { config.optimizer.learning_rate = x; });
+  take<double>(options, "momentum", [&](double x) { config.optimizer.momentum = x; });
+  take<Index>(options, "heads", [&](Index n) { config.heads = n; });
+  take<Index>(options, "batch", [&](Index n) { config.batch = n; });
+  take<std::uint64_t>(options, "seed", [&](std::uint64_t n) { config.seed = n; });
+  take<std::int64_t>(options, "curve_block", [&](std::int64_t n) { config.curve_block = n; });
+  config.check();
+  return config;
+}
+
+py::dict train(const LinearRegressionTask& task, const py::object& length, std::int64_t steps,
+               const py::dict& options) {
+  Trainer trainer(config_in(task, length, options));
+  run_interruptible([&] {
+    while (trainer.step() < steps && trainer.status() == TrainStatus::running) {
+      check_stop();
+      trainer.run(std::min<std::int64_t>(100, steps - trainer.step()));
+    }
+  });
+  py::list curve, heads;
+  for (const LossPoint& p : trainer.curve()) {
+    curve.append(py::make_tuple(p.first, p.last, p.loss, p.std_error));
+  }
+  for (const Readout& head : trainer.heads()) {
+    heads.append(py::make_tuple(out(MatrixView(head.U)), out(VectorView(head.r))));
+  }
+  py::dict result;
+  result["status"] = std::string(name(trainer.status()));
+  result["steps"] = trainer.step();
+  result["curve"] = curve;
+  result["heads"] = heads;
+  result["last_loss"] = trainer.last_loss();
+  return result;
+}
+
+}  // namespace
+
+void bind_train(py::module_& m) { m.def("train", &train); }
+
+}  // namespace esscher::python

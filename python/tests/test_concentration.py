@@ -1,0 +1,48 @@
+"""D(L) and lengths through Python: closed forms, user measures, charts, same rows as the program."""
+
+import numpy as np
+import pytest
+
+import esscher as es
+
+T, MU = es.Attention(U=0.4 * np.eye(2)), es.Gaussian(np.eye(2))
+
+
+def test_single_query_matches_mean_square_error():
+    z = [1.0, 0.5]
+    found = es.concentration(MU, T, [z], [10, 100], metrics=["output", "grad_u"], engine="exact")
+    assert [row["L"] for row in found.curve("grad_u")] == [10, 100]
+    for row in found.rows:
+        single = es.mean_square_error(MU, T, z, row["L"], metric=row["metric"])
+        assert row["value"] == pytest.approx(single.value, rel=1e-9)
+
+
+def test_asymptotic_constant_is_the_limit():
+    z = [1.0, 0.5]
+    constant = es.asymptotic_constant(MU, T, z)
+    assert 1e9 * es.mean_square_error(MU, T, z, 10**9).value == pytest.approx(constant, rel=1e-6)
+    assert es.asymptotic_constant(es.Laplace(2, 0.5), es.Attention(U=1.5 * np.eye(2)), [1.0, 0.0]) == es.inf
+
+
+def test_shortest_length_is_shortest():
+    answer = es.shortest_length(MU, T, MU, 0.01)
+    assert answer.status == "certified"
+    assert answer.value <= 0.01 < answer.value_before
+    assert es.shortest_length(MU, T, MU, 0.01, relative=True).length != answer.length
+
+
+def test_chart_of_a_study():
+    found = es.concentration(es.Sphere(2), T, MU, [5, 10], metrics=["output"], query_count=20, replicates=4)
+    spec = found._repr_mimebundle_()["application/vnd.vegalite.v5+json"]
+    assert [v["L"] for v in spec["data"]["values"]] == [5, 10]
+    assert spec["encoding"]["y"]["scale"] == {"type": "log"}
+    assert found.rows[0]["engine"] == "direct" and found.rows[0]["std_error"] > 0
+
+
+def test_errors():
+    with pytest.raises(es.ArgumentError):
+        es.concentration(MU, T, MU, [])
+    with pytest.raises(es.ArgumentError):
+        es.concentration(MU, T, MU, [es.inf])
+    with pytest.raises(es.Error):
+        es.concentration(MU, T, np.zeros((1, 3)), [10])

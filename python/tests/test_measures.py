@@ -1,0 +1,85 @@
+"""Every measure: gradients of Lambda by differences, and errors."""
+
+import math
+
+import numpy as np
+import pytest
+
+import esscher as es
+
+G = np.array([[2.0, 0.5], [0.5, 1.0]])
+CASES = {
+    "empirical": es.Empirical([[0.0, 1.0], [1.0, -1.0], [2.0, 0.5]], [1, 2, 3]),
+    "gaussian": es.Gaussian(G, [0.3, -0.2]),
+    "rademacher": es.Rademacher(2),
+    "uniform": es.Uniform(2),
+    "laplace": es.Laplace(2, 0.5),
+    "sphere": es.Sphere(2, 1.5),
+    "ball": es.Ball(2, 1.5),
+    "categorical": es.Categorical([1, 2]),
+    "affine": es.Affine([1.0, 0.0], [[1.0], [2.0]], es.Uniform(1)),
+    "product": es.Product([es.Rademacher(1), es.Gaussian([[0.7]])]),
+    "sum": es.Sum([es.Rademacher(2), es.Gaussian(G)]),
+    "mixture": es.Mixture([1, 3], [es.Gaussian(G), es.Sphere(2)]),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_mean_and_covariance_are_derivatives(name):
+    mu, a, h = CASES[name], np.array([0.4, -0.3]), 1e-5
+    steps = h * np.eye(2)
+    slope = [(mu.log_mgf(a + e) - mu.log_mgf(a - e)) / (2 * h) for e in steps]
+    np.testing.assert_allclose(mu.tilted_mean(a), slope, rtol=1e-7, atol=1e-9)
+    curve = [(mu.tilted_mean(a + e) - mu.tilted_mean(a - e)) / (2 * h) for e in steps]
+    np.testing.assert_allclose(mu.tilted_cov(a), curve, rtol=1e-6, atol=1e-9)
+    v = np.array([1.0, 2.0])
+    np.testing.assert_allclose(mu.tilted_cov_times(a, v), mu.tilted_cov(a) @ v, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_many_tilts_at_once(name):
+    mu = CASES[name]
+    a = np.array([[0.1, 0.2], [0.0, 0.0], [-0.3, 0.4]])
+    assert np.array_equal(mu.tilted_mean(a), [mu.tilted_mean(row) for row in a])
+    assert np.array_equal(mu.log_mgf(a), [mu.log_mgf(row) for row in a])
+    assert mu.dim == 2 and np.array_equal(mu.mean(), mu.tilted_mean([0, 0])) or name != "gaussian"
+
+
+def test_names_and_cardinality():
+    assert CASES["empirical"].cardinality == 3
+    assert CASES["gaussian"].cardinality == es.inf == math.inf
+    assert CASES["mixture"].name == "mixture"
+    assert [part.name for part in CASES["mixture"].components] == ["gaussian", "sphere"]
+    assert es.Laplace(1).sub_gaussian() == math.inf
+
+
+def test_float32_and_strides_and_integers():
+    tokens = np.arange(12.0).reshape(3, 4)
+    expected = es.Empirical(tokens[:, ::2].copy()).mean()
+    assert np.array_equal(es.Empirical(tokens[:, ::2]).mean(), expected)
+    assert np.array_equal(es.Empirical(tokens.astype(np.float32)[:, ::2]).mean(), expected)
+    assert np.array_equal(es.Empirical(tokens.astype(int)[:, ::2].T.copy().T).mean(), expected)
+
+
+@pytest.mark.parametrize(
+    "make, message",
+    [
+        (lambda: es.Gaussian([[1.0, 2.0]]), "gaussian: cov"),
+        (lambda: es.Gaussian([[1.0, 0.0], [0.0, -1.0]]), "gaussian: cov"),
+        (lambda: es.Gaussian([1.0]), r"gaussian: cov has shape \(1,\), expected 2 axes"),
+        (lambda: es.Gaussian([[1j]]), "gaussian: cov dtype is complex128, expected float64"),
+        (lambda: es.Gaussian([["x"]]), "gaussian: cov dtype is"),
+        (lambda: es.Gaussian([[math.nan]]), "gaussian: cov"),
+        (lambda: es.Gaussian(np.eye(2), [0.0]), "gaussian: "),
+        (lambda: es.Empirical([[1.0], [2.0, 3.0]]), "empirical: tokens"),
+        (lambda: es.Rademacher(2).log_mgf([1.0]), "rademacher"),
+        (lambda: es.Rademacher(2).log_mgf(np.zeros((1, 1, 2))), r"log_mgf: a has shape \(1, 1, 2\)"),
+        (lambda: es.Laplace(1).log_mgf([1.0]), "laplace"),
+        (lambda: es.Sphere(2, -1.0), "sphere"),
+        (lambda: es.measure(3), "measure: measure is int, expected a Measure"),
+    ],
+)
+def test_errors_name_the_argument(make, message):
+    with pytest.raises(es.ArgumentError, match=message) as caught:
+        make()
+    assert isinstance(caught.value, ValueError) and isinstance(caught.value, es.Error)

@@ -1,0 +1,44 @@
+"""Training: learns, same bits for any number of threads, Ctrl-C, errors."""
+
+import os
+import signal
+import threading
+
+import numpy as np
+import pytest
+
+import esscher as es
+
+TASK = es.LinearRegressionTask(3, noise_variance=0.05)
+
+
+def test_learns_and_shows_itself():
+    found = es.train(TASK, 50, 400, learning_rate=0.05, curve_block=50)
+    assert found.status == "running" and found.steps == 400 and len(found.curve) == 8
+    assert found.curve[-1].loss < 0.7 * found.curve[0].loss
+    assert found.heads[0].U.shape == (4, 4)
+    assert "application/vnd.vegalite.v5+json" in found._repr_mimebundle_()
+
+
+def test_same_bits_for_any_number_of_threads():
+    before = es.thread_count()
+    one = es.train(TASK, 20, 30, seed=3, init="torch")
+    es.set_thread_count(1)
+    two = es.train(TASK, 20, 30, seed=3, init="torch")
+    es.set_thread_count(before)
+    assert np.array_equal(one.heads[0].U, two.heads[0].U) and one.last_loss == two.last_loss
+    assert es.train(TASK, 20, 30, seed=4, init="torch").last_loss != one.last_loss
+
+
+def test_ctrl_c():
+    threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        es.train(TASK, 1000, 10**7)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"optimizer": "x"}, {"model": "x"}, {"init": "x"}, {"batch": 0}, {"gradient": "x"}]
+)
+def test_errors(wrong):
+    with pytest.raises(es.ArgumentError):
+        es.train(TASK, 10, 1, **wrong)

@@ -1,0 +1,40 @@
+"""A client that mypy --strict reads: public names have types."""
+
+from typing import Tuple
+
+import numpy as np
+import numpy.typing as npt
+
+import esscher as es
+
+
+class Point:
+    """A user's measure with types."""
+
+    dim: int = 1
+
+    def log_mgf(self, a: npt.NDArray[np.float64]) -> float:
+        return float(a[0])
+
+    def tilted_mean(self, a: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        return np.ones(1)
+
+    def tilted_cov(self, a: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        return np.zeros((1, 1))
+
+    def sample(self, stream: es.Stream, n: int) -> npt.NDArray[np.float64]:
+        return np.ones((n, 1))
+
+
+def main() -> Tuple[float, es.Estimate]:
+    head = es.Attention(U=[[1.0]])
+    output: npt.NDArray[np.float64] = head(es.Gaussian([[1.0]]), [1.0])
+    mixed = es.Mixture([1, 2], [es.Gaussian([[1.0]]), es.measure(Point())])
+    error: es.Estimate = es.mean_square_error(mixed, head, np.ones(1), 10, replicates=4)
+    length: float = es.inf
+    flow = es.flow(es.LinearRegressionTask(2), length=length)
+    return float(output[0]) + flow.risk[-1], error
+
+
+if __name__ == "__main__":
+    main()
