@@ -29,6 +29,7 @@
       range: { category: palette[dark ? "dark" : "light"] },
       mark: { color: palette[dark ? "dark" : "light"][0] },
       view: { stroke: null },
+      rule: { color: soft }, text: { color: soft },
       axis: {
         labelColor: soft, titleColor: ink, domainColor: soft, tickColor: soft,
         gridColor: print ? "#e9edf1" : pick("--grid"), labelFontSize: 12, titleFontSize: 12.5,
