@@ -39,6 +39,8 @@ int run(int argc, char** argv) {
   add_runs(app, globals);
   add_report(app, globals);
   add_export(app, globals);
+  add_concentration(app, globals);
+  add_length(app, globals);
   add_targets(app, globals);
   try {
     app.parse(argc, argv);

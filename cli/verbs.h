@@ -12,6 +12,8 @@ void add_heads(CLI::App& app, Globals& globals);
 void add_runs(CLI::App& app, Globals& globals);
 void add_report(CLI::App& app, Globals& globals);
 void add_export(CLI::App& app, Globals& globals);
+void add_concentration(CLI::App& app, Globals& globals);
+void add_length(CLI::App& app, Globals& globals);
 void add_targets(CLI::App& app, Globals& globals);
 
 }  // namespace esscher::cli

@@ -100,8 +100,18 @@ void GaussianAverage::add_quadratic(const Matrix& W, const Matrix& Y, const Matr
   needs4_ = true;
 }
 
+// D(L) is at least of order 1/L, and no error is larger than a power of tau: beyond this node
+// nothing changes the first fourteen digits.
+Index GaussianAverage::used_nodes(std::int64_t L) const {
+  const Vector size = rule_.weights.cwiseAbs().rowwise().maxCoeff();
+  const double floor = size.maxCoeff() * 1e-17 / static_cast<double>(L);
+  Index n = size.size();
+  while (n > 1 && size[n - 1] < floor) --n;
+  return n;
+}
+
 std::vector<AverageError> GaussianAverage::at(std::int64_t L) const {
-  const Index n = rule_.tau.size();
+  const Index n = used_nodes(L);
   std::vector<Universal4> u(static_cast<std::size_t>(n));
   parallel_for(n, [&](std::int64_t k) {
     u[static_cast<std::size_t>(k)] = functions(L, rule_.tau[k], needs4_);
@@ -145,10 +155,10 @@ std::vector<AverageError> GaussianAverage::at(std::int64_t L) const {
 }
 
 double GaussianAverage::effective_sample_size(std::int64_t L) const {
-  const Index n = rule_.tau.size(), last = rule_.weights.cols() - 1;
+  const Index n = used_nodes(L), last = rule_.weights.cols() - 1;
   Vector H(n);
   parallel_for(n, [&](std::int64_t k) { H[k] = functions(L, rule_.tau[k], false).H; });
-  return 1 / H.dot(rule_.weights.col(last));
+  return 1 / H.dot(rule_.weights.col(last).head(n));
 }
 
 double GaussianAverage::constant(std::size_t i) const {

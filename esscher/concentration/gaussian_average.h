@@ -65,6 +65,7 @@ class GaussianAverage {
     double limit_constant = 0;  // part of |X|^2 that no form of z carries
     Vector limit_linear;        // [d]: part of |X|^2 linear in z
   };
+  [[nodiscard]] Index used_nodes(std::int64_t L) const;
   void add_linear(const Matrix& W, const Attention& attention, double factor);
   void add_quadratic(const Matrix& W, const Matrix& Y, const Matrix& N, const Attention& attention);
 

@@ -20,7 +20,7 @@ inline constexpr std::int64_t kMaxLength = 1000000000000000;
 struct LengthOptions {
   double eps = 1e-3;
   Metric metric = Metric::output;
-  bool relative = false;           // eps times E_z |X|^2
+  bool relative = false;                // eps times E_z |X|^2
   std::optional<double> quantile = {};  // of the error over queries, instead of their average
   Engine engine = Engine::automatic;
   std::int64_t queries = 512;

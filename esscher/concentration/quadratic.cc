@@ -22,9 +22,10 @@ QuadraticMoments<Scalar>::QuadraticMoments(const std::vector<Matrix>& forms,
                                            const VectorOf<Scalar>& mu)
     : forms_(forms), sigma_(sigma), centred_(mu.isZero(0)) {
   for (const Matrix& N : forms) {
+    first_.push_back(bilinear(N.diagonal().template cast<Scalar>(), sigma));
+    if (centred_) continue;
     v_.push_back(N.template cast<Scalar>() * mu);
-    first_.push_back(bilinear(N.diagonal().template cast<Scalar>(), sigma) +
-                     bilinear(mu, v_.back()));
+    first_.back() += bilinear(mu, v_.back());
   }
 }
 
@@ -50,15 +51,15 @@ template <class Scalar>
 Scalar QuadraticMoments<Scalar>::cumulant(int i, int j, int k) const {
   using Dense = Eigen::Matrix<Scalar, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
   const int index[3] = {i, j, k};
-  Dense T[3];             // N S
-  VectorOf<Scalar> w[3];  // S v
+  Dense T[3];  // N S
   for (int p = 0; p < 3; ++p) {
     T[p] = forms_[static_cast<std::size_t>(index[p])].template cast<Scalar>() * sigma_.asDiagonal();
-    w[p] = v_[static_cast<std::size_t>(index[p])].cwiseProduct(sigma_);
   }
   const Dense T12 = T[0] * T[1];
   Scalar result = 8.0 * T12.cwiseProduct(T[2].transpose()).sum();
   if (centred_) return result;
+  VectorOf<Scalar> w[3];  // S v
+  for (int p = 0; p < 3; ++p) w[p] = v_[static_cast<std::size_t>(index[p])].cwiseProduct(sigma_);
   for (int p = 0; p < 3; ++p) {
     const int a = (p + 1) % 3, b = (p + 2) % 3;
     const VectorOf<Scalar> Nw =

@@ -154,6 +154,14 @@ Table direct_errors(const std::vector<Metric>& metrics, const std::vector<std::i
 
 }  // namespace
 
+EngineChoice sampling_engine(const AnyMeasure& mu) {
+  const std::string what = "tokens are " + mu.name();
+  if (ESSCHER_HAVE_SAMPLED != 0 && gaussian_mixture_law(mu)) {
+    return {Engine::sampled, what + ": scores are sampled (exact in law)"};
+  }
+  return {Engine::direct, what + ": tokens are drawn"};
+}
+
 EngineChoice choose_engine(Engine asked, const std::vector<Metric>& metrics, const AnyMeasure& mu) {
   const bool gaussian = gaussian_law(mu).has_value();
   const bool mixture = gaussian || gaussian_mixture_law(mu).has_value();
@@ -164,8 +172,7 @@ EngineChoice choose_engine(Engine asked, const std::vector<Metric>& metrics, con
   switch (asked) {
     case Engine::automatic:
       if (exact) return {Engine::exact, what + ": exact, no token is sampled"};
-      if (sampled) return {Engine::sampled, what + ": scores are sampled (exact in law)"};
-      return {Engine::direct, what + ": no closed form, tokens are drawn"};
+      return sampling_engine(mu);
     case Engine::exact:
       if (exact) return {asked, what + ": exact, no token is sampled"};
       throw CapabilityError("exact engine: none for " + mu.name() + " tokens" +

@@ -37,6 +37,9 @@ struct EngineChoice {
 // not exist for this measure, naming the one that does.
 EngineChoice choose_engine(Engine asked, const std::vector<Metric>& metrics, const AnyMeasure& mu);
 
+// The best engine that samples: scores for Gaussian mixtures, else tokens.
+EngineChoice sampling_engine(const AnyMeasure& mu);
+
 // [metrics][lengths]; lengths increasing, >= 1. Replicate i reads stream.split(i).
 std::vector<std::vector<QueryError>> query_errors(Engine engine, const std::vector<Metric>& metrics,
                                                   const std::vector<std::int64_t>& lengths,

@@ -14,6 +14,7 @@
 #include "esscher/estimate/two_level.h"
 #include "esscher/measure/affine.h"
 #include "esscher/measure/gaussian_view.h"
+#include "esscher/prompt/universal.h"
 
 namespace esscher {
 namespace {
@@ -76,6 +77,10 @@ struct Study::State {
   [[nodiscard]] Curve query_curve(std::size_t metric, const std::vector<Json>& rows,
                                   StudyResult& result) const;
   [[nodiscard]] double frozen(std::int64_t L) const;
+  void draw_queries();
+  // Whether the exact engine refuses because of tau > kMaxTau; the longest prompt, with the
+  // smallest error, refuses first.
+  [[nodiscard]] bool too_sharp() const;
   [[nodiscard]] RegimeReport regime() const;
 };
 
@@ -88,12 +93,20 @@ Study::Study(Problem problem, StudyOptions options) {
   if (s->problem.nu) s->nu = gaussian_law(*s->problem.nu);
   if (s->choice.engine == Engine::exact && s->mu && s->nu) {
     s->average.emplace(s->options.metrics, *s->mu, s->problem.attention, *s->nu);
+  }
+  if (!s->average) s->draw_queries();
+  if (s->options.engine == Engine::automatic && s->choice.engine == Engine::exact &&
+      s->too_sharp()) {
+    s->average.reset();
+    if (s->queries.rows() == 0) s->draw_queries();
+    s->choice = sampling_engine(s->problem.mu);
+    s->choice.reason +=
+        ", because scores beyond tau = " + to_text(kMaxTau) + " have no exact engine";
+  }
+  if (s->average) {
     s->choice.reason += ", and queries are averaged in closed form";
     for (std::int64_t L : s->options.lengths) s->keys.push_back("L=" + std::to_string(L));
   } else {
-    const Stream stream = Stream(s->options.seed).split(kQueryStream);
-    s->queries = s->problem.nu ? s->problem.nu->sample(stream, s->options.queries).tokens()
-                               : s->problem.points;
     s->choice.reason +=
         s->problem.nu ? "; queries are drawn from their law" : "; queries are given";
     for (Index q = 0; q < s->queries.rows(); q += kBlock) {
@@ -101,6 +114,28 @@ Study::Study(Problem problem, StudyOptions options) {
     }
   }
   state_ = std::move(s);
+}
+
+void Study::State::draw_queries() {
+  const Stream stream = Stream(options.seed).split(kQueryStream);
+  queries = problem.nu ? problem.nu->sample(stream, options.queries).tokens() : problem.points;
+}
+
+bool Study::State::too_sharp() const {
+  if (average) {
+    try {
+      static_cast<void>(average->at(options.lengths.back()));
+      return false;
+    } catch (const CapabilityError&) {
+      return true;
+    }
+  }
+  if (!mu) return false;
+  double sharpest = 0;
+  for (Index q = 0; q < queries.rows(); ++q) {
+    sharpest = std::max(sharpest, tau_of(*mu, problem.attention, queries.row(q).transpose()));
+  }
+  return sharpest > kMaxTau;
 }
 
 Study::~Study() = default;

@@ -22,7 +22,8 @@ constexpr double kContourEnd = 10.6;
 // The rule in v: rho = c/k sinh(k y), y = log(1 + exp(v - e^{-v})): doubly exponential at 0, nearly
 // equal steps up to rho ~ 16 c, where errors of long prompts turn from e^{tau^2}/L to frozen, wider
 // ones beyond.
-constexpr double kRuleStep = 0.05;
+constexpr double kRuleStep = 0.08;
+constexpr double kShiftedStep = 0.05;  // a mean of the queries makes the density narrower
 constexpr double kRuleStart = -3.7;
 constexpr double kStretch = 1.0 / 16;
 // Exponent of the Gaussian tail that is kept: 37 for the rounding of double, 48 because
@@ -193,7 +194,8 @@ TauLaw::Rule TauLaw::rule(const std::vector<Matrix>& forms,
       std::sqrt(at0.K2) / (2 * typical);  // standard deviation of rho, to first order
   const double c = std::min(1.0, typical);
   const double last = std::sqrt(2 * lambda_ * kTailExponent) + typical;
-  const double h = std::min(kRuleStep, 0.5 * spread / std::hypot(c, kStretch * typical));
+  const double step = m_.isZero(0) ? kRuleStep : kShiftedStep;
+  const double h = std::min(step, 0.5 * spread / std::hypot(c, kStretch * typical));
   const double end = std::asinh(kStretch * last / c) / kStretch + 1;
   const Index n = static_cast<Index>((end - kRuleStart) / h) + 1;
   Vector tau(n);
@@ -209,14 +211,14 @@ TauLaw::Rule TauLaw::rule(const std::vector<Matrix>& forms,
     tau[k] = std::sqrt(c0_ + rho * rho);
     weights.row(k) = g.transpose() * (2 * rho * drho * h);
   });
-  // Nodes that no double can see are dropped: on the left errors only shrink with tau, on the
-  // right they may be e^48 times larger than at the mode.
-  Vector size = weights.cwiseAbs().rowwise().maxCoeff();
+  // Nodes that no double can see are dropped: on the left errors only shrink with tau, on the right
+  // they may be 10^15 times larger than at the mode.
+  const Vector size = weights.cwiseAbs().rowwise().maxCoeff();
   Index mode = 0;
   const double top = size.maxCoeff(&mode);
   std::vector<Index> keep;
   for (Index k = 0; k < n; ++k) {
-    if (size[k] > top * (k < mode ? 1e-20 : 1e-38)) keep.push_back(k);
+    if (size[k] > top * (k < mode ? 1e-16 : 1e-32)) keep.push_back(k);
   }
   result.tau = tau(keep);
   result.weights = weights(keep, Eigen::all);

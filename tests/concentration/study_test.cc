@@ -169,6 +169,15 @@ TEST(Study, HeavyTailsAreFlagged) {
   EXPECT_FALSE(light.rows.back().heavy) << light.rows.back().flag;
 }
 
+TEST(Study, TooSharpScoresFallBackToSampling) {
+  const Problem sharp = gaussian_problem(2, 40);
+  const StudyResult r = study(sharp, {{4, 16}, {Metric::output}, Engine::automatic, 50, 2, 1});
+  EXPECT_NE(r.rows[0].engine, Engine::exact);
+  EXPECT_GT(r.rows[0].std_error, 0);
+  EXPECT_NE(r.how.find("tau"), std::string::npos);
+  EXPECT_THROW(study(sharp, {{4, 16}, {Metric::output}, Engine::exact}), CapabilityError);
+}
+
 TEST(Study, SameSeedSameNumbers) {
   StudyOptions o{{5, 50}, {Metric::output}, Engine::direct, 40, 2, 9};
   const Problem p = gaussian_problem(2, 0.3);

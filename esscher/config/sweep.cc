@@ -1,0 +1,99 @@
+#include "esscher/config/sweep.h"
+
+#include <cmath>
+
+#include "esscher/base/error.h"
+#include "esscher/config/measure.h"
+#include "esscher/measure/gaussian.h"
+
+namespace esscher {
+namespace {
+
+constexpr double kLongest = 1e15;  // every integer up to here is a double
+
+std::vector<std::int64_t> read_lengths(const Table& sweep) {
+  if (sweep.has("lengths") && sweep.value("lengths").array() != nullptr) {
+    const auto lengths = sweep.integers("lengths", Range::between(1, kLongest));
+    for (std::size_t i = 0; i < lengths.size(); ++i) {
+      if (i > 0 && lengths[i] <= lengths[i - 1]) sweep.fail("lengths", "increasing lengths");
+    }
+    if (lengths.empty()) sweep.fail("lengths", "at least one length");
+    return lengths;
+  }
+  const Table grid = sweep.table_or_empty("lengths");
+  const std::int64_t from = grid.integer_or("from", 10, Range::between(1, kLongest));
+  const std::int64_t to = grid.integer_or("to", 1000000, Range::between(1, kLongest));
+  const double per_decade = grid.number_or("per_decade", 4, Range::between(0.1, 100));
+  if (to < from) grid.fail("to", "a length >= " + grid.path("from"));
+  return length_grid(from, to, per_decade);
+}
+
+Engine read_engine(const Table& sweep) {
+  const std::string text =
+      sweep.choice_or("engine", {"auto", "exact", "sampled", "direct"}, "auto");
+  for (Engine e : {Engine::exact, Engine::sampled, Engine::direct}) {
+    if (text == name(e)) return e;
+  }
+  return Engine::automatic;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> length_grid(std::int64_t from, std::int64_t to, double per_decade) {
+  if (from < 1 || to < from || !(per_decade > 0)) {
+    throw_argument("length_grid", "from, to", std::to_string(from) + ", " + std::to_string(to),
+                   "1 <= from <= to and a positive number per decade");
+  }
+  const double decades = std::log10(static_cast<double>(to) / static_cast<double>(from));
+  const int steps = std::max(1, static_cast<int>(std::lround(decades * per_decade)));
+  std::vector<std::int64_t> lengths;
+  for (int i = 0; i <= steps; ++i) {
+    const double x = static_cast<double>(from) * std::pow(10.0, decades * i / steps);
+    const std::int64_t L = i == steps ? to : std::llround(x);
+    if (lengths.empty() || L > lengths.back()) lengths.push_back(L);
+  }
+  return lengths;
+}
+
+StudyOptions read_sweep(const Table& root, std::uint64_t seed) {
+  const Table sweep = root.table_or_empty("sweep");
+  StudyOptions options;
+  options.seed = seed;
+  options.lengths = read_lengths(sweep);
+  options.engine = read_engine(sweep);
+  options.queries = sweep.integer_or("queries", options.queries, Range::between(2, 1e7));
+  options.replicates = sweep.integer_or("replicates", options.replicates, Range::between(1, 1e7));
+  if (sweep.has("metrics")) {
+    options.metrics.clear();
+    for (const std::string& text : sweep.texts("metrics")) {
+      try {
+        options.metrics.push_back(parse_metric(text));
+      } catch (const ArgumentError&) {
+        sweep.fail("metrics", "a list of output, grad_v, grad_u, grad_k, grad_q");
+      }
+    }
+    if (options.metrics.empty()) sweep.fail("metrics", "at least one metric");
+  }
+  return options;
+}
+
+Problem read_problem(const Table& root) {
+  AnyMeasure mu = read_measure(root.table("measure"));
+  const Index d = mu.dim();
+  Problem problem{std::move(mu), read_attention(root, d)};
+  if (attention_is_linear(root)) {
+    throw ConfigError(
+        "attention.kind = \"linear\": concentration is about softmax attention; the linear one has "
+        "a closed form in `esscher limit`");
+  }
+  if (root.has("query")) {
+    Query query = read_query(root, d);
+    problem.points = std::move(query.points);
+    problem.nu = std::move(query.law);
+  } else {
+    problem.nu = Gaussian(Matrix::Identity(d, d));
+  }
+  return problem;
+}
+
+}  // namespace esscher

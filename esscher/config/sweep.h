@@ -1,0 +1,25 @@
+// [sweep]: the grid of a concentration study.
+//
+//   lengths    = [10, 100, 1000], or { from = 10, to = 1e6, per_decade = 4 }   (that is the
+//   default) metrics    = ["output", "grad_v", "grad_u"]        also grad_k, grad_q when K and Q
+//   are given engine     = "auto" | "exact" | "sampled" | "direct" queries    = 512      drawn from
+//   [query], where it has to be sampled replicates = 8        prompts per query, where they have to
+//   be sampled
+#pragma once
+
+#include "esscher/concentration/study.h"
+#include "esscher/config/table.h"
+
+namespace esscher {
+
+// Defaults where `root` has no such table.
+StudyOptions read_sweep(const Table& root, std::uint64_t seed);
+
+// [measure], [attention], [query]; queries are N(0, I) where there is no [query].
+Problem read_problem(const Table& root);
+
+// from, .., to with about per_decade lengths per factor of ten, both ends included, no length
+// twice.
+std::vector<std::int64_t> length_grid(std::int64_t from, std::int64_t to, double per_decade);
+
+}  // namespace esscher

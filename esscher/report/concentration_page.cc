@@ -1,0 +1,238 @@
+#include "esscher/report/concentration_page.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "esscher/report/chart.h"
+
+namespace esscher {
+namespace {
+
+const Axis kLengthAxis = {.column = "L", .title = "prompt length L", .log = true};
+
+Json figure(const std::string& id, Json spec, const std::string& caption) {
+  return {{"id", id}, {"spec", std::move(spec)}, {"caption", caption}};
+}
+
+Json section(const std::string& id, const std::string& title, const std::string& text,
+             Json figures) {
+  return {{"id", id}, {"title", title}, {"text", text}, {"figures", std::move(figures)}};
+}
+
+// Curves with bands over the length, one per metric.
+CurveChart length_chart(const std::string& data, Axis y) {
+  CurveChart chart;
+  chart.data = data;
+  chart.x = kLengthAxis;
+  chart.y = std::move(y);
+  chart.series = "metric";
+  chart.low = "low";
+  chart.high = "high";
+  return chart;
+}
+
+void add_bound(const BoundReport& bound, const StudyResult& r, CurveChart chart, Json& section,
+               Json& page) {
+  section["statement"] =
+      bound.proposition == Proposition::prop31 ? "Proposition 3.1" : "Proposition 3.4";
+  Json hypotheses = Json::array();
+  for (const Hypothesis& h : bound.hypotheses) {
+    hypotheses.push_back(std::string(h.holds ? "holds: " : "FAILS: ") + h.name + " (" + h.text +
+                         ")");
+  }
+  section["hypotheses"] = std::move(hypotheses);
+  const bool all =
+      std::all_of(bound.fits.begin(), bound.fits.end(), [](const BoundFit& f) { return f.holds; });
+  section["verdict"] = {{"status", bound.fits.empty() ? "info"
+                                   : all              ? "holds-fitted"
+                                                      : "fails"},
+                        {"text", bound.verdict}};
+  if (bound.fits.empty()) return;
+  Json line = Json::array();
+  for (const BoundFit& f : bound.fits) {
+    for (const StudyRow& row : r.rows) {
+      if (row.metric != f.metric || row.L < 2) continue;
+      line.push_back({{"L", row.L},
+                      {"metric", name(f.metric)},
+                      {"value", number(bound_at(f, bound.sigma, row.L))}});
+    }
+  }
+  page["datasets"]["bound"] = std::move(line);
+  chart.reference_data = "bound";
+  section["figures"].push_back(
+      figure("bound", curve_chart(chart),
+             "Dashed: the bound with fitted c_1, c_2. Where solid crosses dashed the "
+             "fitted shape is wrong."));
+}
+
+void add_curve(const StudyResult& r, const std::optional<BoundReport>& bound, Json& page) {
+  Json curve = Json::array(), reference = Json::array();
+  bool heavy = false;
+  for (const StudyRow& row : r.rows) {
+    curve.push_back({{"L", row.L},
+                     {"metric", name(row.metric)},
+                     {"value", number(row.value)},
+                     {"low", number(row.ci.lo)},
+                     {"high", number(row.ci.hi)}});
+    if (std::isfinite(row.asymptotic)) {
+      reference.push_back(
+          {{"L", row.L}, {"metric", name(row.metric)}, {"value", number(row.asymptotic)}});
+    }
+    heavy = heavy || row.heavy;
+  }
+  CurveChart chart = length_chart("curve", {.column = "value", .title = "D(L)", .log = true});
+  if (!reference.empty()) chart.reference_data = "asymptote";
+  page["datasets"]["curve"] = std::move(curve);
+  page["datasets"]["asymptote"] = std::move(reference);
+  const std::string action = heavy ? "The band cannot be trusted where rare queries carry the "
+                                     "average: use the exact engine or more queries."
+                                   : "Read off the length at which your tolerance is met; `esscher "
+                                     "length --eps` gives it exactly.";
+  Json s = section(
+      "curve", "Distance from the limit", r.how + ". " + r.regime.text + ".",
+      Json::array({figure("curve", curve_chart(chart),
+                          "Solid: D(L) with its 95 % band. Dashed: constant/L. " + action)}));
+  if (bound) add_bound(*bound, r, chart, s, page);
+  page["sections"].push_back(std::move(s));
+}
+
+void add_exponents(const StudyResult& r, Json& page) {
+  Json local = Json::array(), shapes = Json::array();
+  for (const MetricFit& f : r.fits) {
+    for (const LocalExponent& e : f.local) {
+      local.push_back({{"L", number(e.L)},
+                       {"metric", name(f.metric)},
+                       {"exponent", number(e.exponent)},
+                       {"low", number(e.exponent - 1.96 * e.std_error)},
+                       {"high", number(e.exponent + 1.96 * e.std_error)}});
+    }
+    for (const ShapeFit& s : f.shapes) {
+      shapes.push_back(
+          Json::array({name(f.metric), name(s.shape), fmt::format("{:.4g}", std::exp(s.log_c)),
+                       fmt::format("{:.4f}", s.g), fmt::format("{:.3f}", s.weight)}));
+    }
+  }
+  if (local.empty()) return;
+  page["datasets"]["local"] = std::move(local);
+  CurveChart chart = length_chart("local", {.column = "exponent", .title = "-d log D / d log L"});
+  chart.references.push_back({'y', 1.0, "1/L"});
+  if (r.regime.gamma < 1) chart.references.push_back({'y', r.regime.gamma, "predicted"});
+  Json s = section("exponents", "How fast", "The exponent between neighbouring lengths.",
+                   Json::array({figure(
+                       "local", curve_chart(chart),
+                       "At 1 doubling the prompt halves the error; below 1 longer prompts buy less "
+                       "than that.")}));
+  s["tables"] = Json::array({{{"title", "Shapes compared by AIC"},
+                              {"columns", {"metric", "shape", "c", "g", "weight"}},
+                              {"rows", std::move(shapes)}}});
+  page["sections"].push_back(std::move(s));
+}
+
+void add_sigma(const std::vector<SigmaPoint>& sigmas, Json& page) {
+  if (sigmas.empty()) return;
+  Json measured = Json::array(), predicted = Json::array();
+  for (const SigmaPoint& p : sigmas) {
+    const double s2 = p.sigma * p.sigma;
+    measured.push_back({{"sigma2", s2},
+                        {"metric", name(p.metric)},
+                        {"exponent", number(p.exponent)},
+                        {"low", number(p.exponent - 1.96 * p.std_error)},
+                        {"high", number(p.exponent + 1.96 * p.std_error)}});
+    predicted.push_back(
+        {{"sigma2", s2}, {"metric", name(p.metric)}, {"exponent", number(p.gamma)}});
+  }
+  page["datasets"]["sigma"] = std::move(measured);
+  page["datasets"]["sigma_predicted"] = std::move(predicted);
+  CurveChart chart = length_chart("sigma", {.column = "exponent", .title = "measured exponent"});
+  chart.x = {.column = "sigma2", .title = "sigma squared"};
+  chart.reference_data = "sigma_predicted";
+  page["sections"].push_back(section(
+      "sigma", "The exponent against sigma squared",
+      "Tokens scaled by sigma; the exponent on the last two decades of lengths. c_2 = exponent * "
+      "sigma^2.",
+      Json::array({figure(
+          "sigma", curve_chart(chart),
+          "Dashed: the predicted exponent. Keep sigma squared left of the bend to have errors "
+          "that fall like 1/L.")})));
+}
+
+void add_split(const StudyResult& r, Json& page) {
+  Json split = Json::array(), frozen = Json::array(), figures = Json::array();
+  for (const StudyRow& row : r.rows) {
+    if (row.metric != r.rows.front().metric) break;
+    if (std::isfinite(row.bias2)) {
+      split.push_back({{"L", row.L}, {"part", "bias"}, {"value", number(row.bias2)}});
+      split.push_back({{"L", row.L}, {"part", "variance"}, {"value", number(row.variance)}});
+    }
+    if (std::isfinite(row.frozen))
+      frozen.push_back({{"L", row.L}, {"fraction", number(row.frozen)}});
+  }
+  if (!split.empty()) {
+    page["datasets"]["split"] = std::move(split);
+    CurveChart chart;
+    chart.data = "split";
+    chart.x = kLengthAxis;
+    chart.y = {.column = "value", .title = "part of D(L)", .log = true};
+    chart.series = "part";
+    figures.push_back(
+        figure("split", curve_chart(chart),
+               "Bias: a finite prompt shrinks the operator. Averaging several prompts removes the "
+               "variance and never the bias."));
+  }
+  if (!frozen.empty()) {
+    page["datasets"]["frozen"] = std::move(frozen);
+    CurveChart chart;
+    chart.data = "frozen";
+    chart.x = kLengthAxis;
+    chart.y = {.column = "fraction", .title = "queries with L < exp(tau^2)"};
+    figures.push_back(figure(
+        "frozen", curve_chart(chart),
+        "The frozen fraction: these queries see one token instead of the prompt. If it is not "
+        "small, shrink the scores before lengthening the prompt."));
+  }
+  if (figures.empty()) return;
+  page["sections"].push_back(
+      section("why", "Why", "Bias and variance, and the queries that are too sharp for the length.",
+              std::move(figures)));
+}
+
+void add_queries(const StudyResult& r, Json& page) {
+  Json values = Json::array();
+  for (double v : r.query_values) {
+    if (v > 0 && std::isfinite(v)) values.push_back({{"log10_error", std::log10(v)}});
+  }
+  if (values.size() < 2) return;
+  page["datasets"]["queries"] = std::move(values);
+  HistogramChart chart;
+  chart.data = "queries";
+  chart.x = {.column = "log10_error", .title = "log10 of the error of one query"};
+  page["sections"].push_back(section(
+      "queries", "Over queries", fmt::format("Errors of single queries at L = {}.", r.query_length),
+      Json::array(
+          {figure("queries", histogram_chart(chart),
+                  "A long right end means the average is about few queries: ask `esscher length "
+                  "--quantile` instead.")})));
+}
+
+}  // namespace
+
+Json concentration_page(const StudyResult& result, const std::vector<SigmaPoint>& sigmas,
+                        const std::optional<BoundReport>& bound) {
+  Json page = {{"title", "Concentration of a prompt"},
+               {"lead",
+                "How far softmax attention on a prompt of L tokens is from its infinite-prompt "
+                "limit, and how fast "
+                "it gets there."},
+               {"sections", Json::array()},
+               {"datasets", Json::object()}};
+  add_curve(result, bound, page);
+  add_exponents(result, page);
+  add_sigma(sigmas, page);
+  add_split(result, page);
+  add_queries(result, page);
+  return page;
+}
+
+}  // namespace esscher

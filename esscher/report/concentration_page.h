@@ -1,0 +1,17 @@
+// Document "report" of a concentration study (report.h): curves, exponents, split, queries, with
+// one sentence under each figure that a reader can act on.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "esscher/base/json.h"
+#include "esscher/concentration/bound.h"
+#include "esscher/concentration/study.h"
+
+namespace esscher {
+
+Json concentration_page(const StudyResult& result, const std::vector<SigmaPoint>& sigmas,
+                        const std::optional<BoundReport>& bound);
+
+}  // namespace esscher
