@@ -8,12 +8,7 @@
 #include "esscher/measure/gaussian_view.h"
 #include "esscher/prompt/exact.h"
 #include "esscher/prompt/exact_mixture.h"
-#if __has_include("esscher/prompt/sampled_error.h")
 #include "esscher/prompt/sampled_error.h"
-#define ESSCHER_HAVE_SAMPLED 1
-#else
-#define ESSCHER_HAVE_SAMPLED 0
-#endif
 
 namespace esscher {
 namespace {
@@ -40,7 +35,6 @@ Table exact_errors(const std::vector<Metric>& metrics, const std::vector<std::in
   return table;
 }
 
-#if ESSCHER_HAVE_SAMPLED
 Table sampled_errors(const std::vector<Metric>& metrics, const std::vector<std::int64_t>& lengths,
                      const AnyMeasure& mu, const Attention& attention, const VectorView& z,
                      std::int64_t replicates, const Stream& stream) {
@@ -55,7 +49,6 @@ Table sampled_errors(const std::vector<Metric>& metrics, const std::vector<std::
   }
   return table;
 }
-#endif
 
 // Running tilted sums of one prompt, read at every length asked for.
 class PrefixTilt {
@@ -156,7 +149,7 @@ Table direct_errors(const std::vector<Metric>& metrics, const std::vector<std::i
 
 EngineChoice sampling_engine(const AnyMeasure& mu) {
   const std::string what = "tokens are " + mu.name();
-  if (ESSCHER_HAVE_SAMPLED != 0 && gaussian_mixture_law(mu)) {
+  if (gaussian_mixture_law(mu)) {
     return {Engine::sampled, what + ": scores are sampled (exact in law)"};
   }
   return {Engine::direct, what + ": tokens are drawn"};
@@ -167,7 +160,6 @@ EngineChoice choose_engine(Engine asked, const std::vector<Metric>& metrics, con
   const bool mixture = gaussian || gaussian_mixture_law(mu).has_value();
   const bool covariance = std::any_of(metrics.begin(), metrics.end(), reads_covariance);
   const bool exact = gaussian || (mixture && !covariance);
-  const bool sampled = mixture && ESSCHER_HAVE_SAMPLED != 0;
   const std::string what = "tokens are " + mu.name();
   switch (asked) {
     case Engine::automatic:
@@ -179,7 +171,7 @@ EngineChoice choose_engine(Engine asked, const std::vector<Metric>& metrics, con
                             (mixture ? " and gradients in U; use engine = \"sampled\""
                                      : "; use engine = \"direct\""));
     case Engine::sampled:
-      if (sampled) return {asked, what + ": scores are sampled (exact in law)"};
+      if (mixture) return {asked, what + ": scores are sampled (exact in law)"};
       throw CapabilityError("sampled engine: tokens must be Gaussian or a Gaussian mixture, not " +
                             mu.name() + "; use engine = \"direct\"");
     case Engine::direct: return {asked, what + ": tokens are drawn"};
@@ -196,11 +188,9 @@ Table query_errors(Engine engine, const std::vector<Metric>& metrics,
   if (replicates < 1) {
     throw_argument("query_errors", "replicates", std::to_string(replicates), "at least 1");
   }
-#if ESSCHER_HAVE_SAMPLED
   if (engine == Engine::sampled) {
     return sampled_errors(metrics, lengths, mu, attention, z, replicates, stream);
   }
-#endif
   return direct_errors(metrics, lengths, mu, attention, z, replicates, stream);
 }
 

@@ -84,7 +84,7 @@ TEST(Study, EnginesAgree) {
   const Problem problem = gaussian_problem(2, 0.4);
   StudyOptions o{{4, 32}, {Metric::output, Metric::grad_u}, Engine::automatic, 400, 4, 3};
   const StudyResult exact = study(problem, o);
-  for (Engine engine : {Engine::direct}) {
+  for (Engine engine : {Engine::sampled, Engine::direct}) {
     o.engine = engine;
     const StudyResult got = study(problem, o);
     ASSERT_EQ(got.rows.size(), 4u);
