@@ -1,8 +1,8 @@
 // Token sample complexity of attention in the setting of Bohbot et al. (arXiv 2512.10656): d = 50,
 // Gaussian tokens and queries N(0, I/d), U = scale * identity, 12 scales 0.05..50, 12 lengths
 // 10^3..10^5. `exact` is the whole study without sampling; `simulated` is its 200-replicate
-// version, one query and one prompt each, to be compared with bench/token_complexity_numpy.py. The
-// simulated answer is checked against the exact one first.
+// version, 100 queries with two prompts each, to be compared with bench/token_complexity_numpy.py.
+// The simulated answer is checked against the exact one first.
 #include <benchmark/benchmark.h>
 
 #include <cmath>
@@ -17,7 +17,7 @@ using namespace esscher;
 
 constexpr Index kDim = 50;
 constexpr int kPoints = 12;
-constexpr std::int64_t kReplicates = 200;
+constexpr std::int64_t kPrompts = 200;
 
 double geometric(double from, double to, int i) {
   return from * std::pow(to / from, i / (kPoints - 1.0));
@@ -34,8 +34,8 @@ StudyOptions options(Engine engine) {
   for (int i = 0; i < kPoints; ++i) o.lengths.push_back(std::llround(geometric(1e3, 1e5, i)));
   o.metrics = {Metric::output};
   o.engine = engine;
-  o.queries = kReplicates;
-  o.replicates = 1;
+  o.queries = kPrompts / 2;
+  o.replicates = 2;  // the least that shows the noise of prompts apart from that of queries
   return o;
 }
 

@@ -35,8 +35,9 @@ struct StudyOptions {
   std::vector<std::int64_t> lengths;  // increasing, >= 1
   std::vector<Metric> metrics = {Metric::output, Metric::grad_v, Metric::grad_u};
   Engine engine = Engine::automatic;
-  std::int64_t queries = 512;   // drawn from nu, where it has to be sampled
-  std::int64_t replicates = 8;  // prompts per query, where they have to be sampled
+  std::int64_t queries = 512;  // drawn from nu, where it has to be sampled
+  // Prompts per query, where they have to be sampled; the sampled engine needs at least 2.
+  std::int64_t replicates = 8;
   std::uint64_t seed = 0;
 };
 
