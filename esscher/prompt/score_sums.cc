@@ -38,8 +38,8 @@ HWY_INLINE VF64 weight(VF64 log_weight) { return simd::HWY_NAMESPACE::ExpCore(DF
 
 // What differs between float and double: normals per block, how they are made, the unit of the
 // scores (base 2 in float). Bits and normals are made in separate loops over a few blocks: each
-// loop is short enough for the CPU to overlap its iterations (measured 1.4 times faster than one
-// loop).
+// loop is short enough for the CPU to overlap its iterations (3.9 ns per token; one loop: 4.4
+// ns).
 struct FloatRows {
   using D = DF32;
   using T = float;
