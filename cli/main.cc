@@ -41,6 +41,7 @@ int run(int argc, char** argv) {
   add_export(app, globals);
   add_concentration(app, globals);
   add_length(app, globals);
+  add_bench(app, globals);
   add_targets(app, globals);
   try {
     app.parse(argc, argv);

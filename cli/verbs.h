@@ -14,6 +14,7 @@ void add_report(CLI::App& app, Globals& globals);
 void add_export(CLI::App& app, Globals& globals);
 void add_concentration(CLI::App& app, Globals& globals);
 void add_length(CLI::App& app, Globals& globals);
+void add_bench(CLI::App& app, Globals& globals);
 void add_targets(CLI::App& app, Globals& globals);
 
 }  // namespace esscher::cli
