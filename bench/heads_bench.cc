@@ -52,22 +52,23 @@ double peak_mebibytes() {
 }
 
 // Rows made on demand stand in for a file: memory holds a chunk, not the head.
+constexpr Index kKeys = 1'000'000;
+constexpr Index kWidth = 64;
+
 void million_keys(benchmark::State& state) {
-  constexpr Index n = 1'000'000;
-  constexpr Index d = 64;
   const auto rows = [](std::uint64_t id) {
     return [id](Index first, Index count) {
-      Matrix out(count, d);
-      Stream(6, id).fill_normal(static_cast<std::uint64_t>(first * d),
+      Matrix out(count, kWidth);
+      Stream(6, id).fill_normal(static_cast<std::uint64_t>(first * kWidth),
                                 {out.data(), static_cast<std::size_t>(out.size())});
       return out;
     };
   };
   const Head head{.name = "long",
-                  .n = n,
-                  .n_queries = n,
-                  .dk = d,
-                  .dv = d,
+                  .n = kKeys,
+                  .n_queries = kKeys,
+                  .dk = kWidth,
+                  .dv = kWidth,
                   .scale = 0.125,
                   .causal = false,
                   .Q = rows(1),
