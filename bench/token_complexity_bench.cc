@@ -1,8 +1,8 @@
 // Token sample complexity of attention in the setting of Bohbot et al. (arXiv 2512.10656): d = 50,
-// Gaussian tokens and queries N(0, I/d), U = scale * identity, 12 scales 0.05..50, 12 lengths
-// 10^3..10^5. `exact` is the whole study without sampling; `simulated` is its 200-replicate
-// version, 100 queries with two prompts each, to be compared with bench/token_complexity_numpy.py.
-// The simulated answer is checked against the exact one first.
+// Gaussian tokens and queries N(0, I/d) (our reading of their setting), U = scale * identity, 12
+// scales 0.05..50, 12 lengths 10^3..10^5. `exact` is the whole study without sampling; `simulated`
+// is its 200-replicate version, 100 queries with two prompts each, to be compared with
+// bench/token_complexity_numpy.py. The simulated answer is checked against the exact one first.
 #include <benchmark/benchmark.h>
 
 #include <cmath>

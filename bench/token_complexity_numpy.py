@@ -2,7 +2,7 @@
 """The straightforward NumPy version of bench/token_complexity_bench.cc, for comparison.
 
 Token sample complexity of attention in the setting of Bohbot et al. (arXiv 2512.10656): d = 50, Gaussian tokens and
-queries N(0, I/d), U = scale * identity for 12 scales from 0.05 to 50, V = identity, 12 lengths from 10^3
+queries N(0, I/d) (our reading of their setting), U = scale * identity for 12 scales from 0.05 to 50, V = identity, 12 lengths from 10^3
 to 10^5, 200 replicates. Each replicate draws one query and one prompt of the longest length and
 attends to every prefix. Prints seconds for the replicates done and, scaled, for all 200.
 
