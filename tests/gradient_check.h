@@ -1,6 +1,7 @@
 // The one gradient check: a claimed gradient against directional differences of the function.
 //
-//   D(h) = (f(x + h u) - f(x - h u)) / 2h,   (4 D(h/2) - D(h)) / 3 = <grad, u> + O(h^4)
+//   D(h) = (f(x + h u) - f(x - h u)) / 2h,   R(h) = (4 D(h/2) - D(h)) / 3,
+//   (16 R(h/2) - R(h)) / 15 = <grad, u> + O(h^6)
 //
 // in each coordinate direction and one mixed direction.
 #pragma once
@@ -37,7 +38,8 @@ inline ::testing::AssertionResult gradient_check(const std::function<double(cons
     const auto difference = [&](double step) {
       return (f(x + step * u) - f(x - step * u)) / (2 * step);
     };
-    const double measured = (4 * difference(h / 2) - difference(h)) / 3;
+    const double coarse = difference(h), middle = difference(h / 2), fine = difference(h / 4);
+    const double measured = (64 * fine - 20 * middle + coarse) / 45;
     const double claimed = gradient.dot(u);
     if (!(std::abs(measured - claimed) <= allowed)) {
       return ::testing::AssertionFailure()

@@ -232,7 +232,8 @@ std::vector<std::byte> encode_npz(const std::map<std::string, Array>& arrays) {
     put(directory, kCentralMark, 4);
     put(directory, 20, 2);
     put_common(directory, name, member);
-    put(directory, 0, 10);
+    put(directory, 0, 8);
+    put(directory, 0, 2);
     put(directory, member.header, 4);
     put(directory, as_bytes(name));
     put(out, kLocalMark, 4);

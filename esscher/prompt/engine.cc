@@ -7,6 +7,7 @@
 #include "esscher/base/error.h"
 #include "esscher/base/parallel.h"
 #include "esscher/measure/gaussian_view.h"
+#include "esscher/prompt/direct.h"
 #include "esscher/prompt/exact_mixture.h"
 #include "esscher/prompt/sampled_error.h"
 
@@ -38,12 +39,18 @@ GaussianMixtureLaw gaussian_or_refuse(Engine engine, const AnyMeasure& mu) {
   return *std::move(law);
 }
 
+// zbar of one prompt by the kernels of direct.h, which give V zbar: V = I here.
+Vector tilted_mean(const Attention& attention, const Empirical& prompt, const VectorView& z) {
+  const Index d = attention.dim();
+  return direct_output(Attention::from_uv(attention.U(), Matrix::Identity(d, d)), prompt, z);
+}
+
 // |X_hat - X|^2 of one prompt. The limit's m_a and C_a are computed once by the caller.
 double squared_error(Metric metric, const Attention& attention, const VectorView& z,
                      const Empirical& prompt, const Vector& m_a, const Matrix& C_a) {
   const Vector a = attention.tilt(z);
   const Matrix& V = attention.V();
-  const auto dm = [&] { return Vector(prompt.tilted_mean(a) - m_a); };
+  const auto dm = [&] { return Vector(tilted_mean(attention, prompt, z) - m_a); };
   const auto VdC = [&] { return Matrix(V * (prompt.tilted_cov(a) - C_a)); };
   switch (metric) {
     case Metric::output: return (V * dm()).squaredNorm();

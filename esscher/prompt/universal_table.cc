@@ -22,6 +22,9 @@ constexpr std::array<double, 17> kPanels = {0, 0.5, 1, 1.5, 2,  3,  4,  5, 6,
 
 constexpr int kBasicFunctions = 2;
 constexpr int kAllFunctions = 8;
+constexpr int kSigned = 4;  // the one function that is not tabulated as its logarithm
+
+using Pair = Eigen::Array2d;
 
 double chebyshev_point(int k, int n) { return std::cos(std::numbers::pi * (k + 0.5) / n); }
 
@@ -40,7 +43,7 @@ void sample(std::int64_t L, double tau, int functions, double* out) {
   out[1] = std::log(u.M2c_ratio);
   out[2] = std::log(u.v2_ratio);
   out[3] = log_positive(u.q_ratio);
-  out[4] = u.vh_ratio / std::sqrt(u.v2_ratio * u.h2);  // has either sign
+  out[kSigned] = u.vh_ratio / std::sqrt(u.v2_ratio * u.h2);  // has either sign
   out[5] = std::log(u.h2);
   out[6] = std::log(u.p3);
   out[7] = log_positive(u.n2);
@@ -51,15 +54,16 @@ struct Panel {
   double centre, half;
   Matrix coefficients;  // [kPanelNodes, functions]
 
-  [[nodiscard]] Eigen::RowVectorXd operator()(double tau2) const {
-    const double x = (tau2 - centre) / half;
-    Eigen::RowVectorXd b1 = Eigen::RowVectorXd::Zero(coefficients.cols()), b2 = b1;
-    for (int j = kPanelNodes - 1; j >= 1; --j) {
-      Eigen::RowVectorXd b = coefficients.row(j) + 2 * x * b1 - b2;
-      b2 = std::move(b1);
-      b1 = std::move(b);
+  // tau2 [n] -> [n, functions]
+  [[nodiscard]] Matrix operator()(const Vector& tau2) const {
+    const Eigen::ArrayXd x = (tau2.array() - centre) / half;
+    Matrix basis(tau2.size(), kPanelNodes);  // T_j(x)
+    basis.col(0).setOnes();
+    basis.col(1) = x;
+    for (int j = 2; j < kPanelNodes; ++j) {
+      basis.col(j) = 2 * x * basis.col(j - 1).array() - basis.col(j - 2).array();
     }
-    return coefficients.row(0) + x * b1 - b2;
+    return basis * coefficients;
   }
 };
 
@@ -120,30 +124,35 @@ void UniversalTable::tabulate() {
   fill_panels(L_, functions_, panels);
   constexpr int n = kDegree + 1;
   // Values at n Chebyshev points -> coefficients of powers of x, by one small inverse.
+  Vector points(n);
   Matrix powers(n, n);
   for (int k = 0; k < n; ++k) {
-    for (int j = 0; j < n; ++j) powers(k, j) = std::pow(chebyshev_point(k, n), j);
+    points[k] = chebyshev_point(k, n);
+    for (int j = 0; j < n; ++j) powers(k, j) = std::pow(points[k], j);
   }
   const Matrix fit = powers.inverse();
   const auto count = static_cast<std::size_t>(std::floor(tau_max_ * pieces_per_tau_)) + 1;
-  const std::size_t stride = 2 + static_cast<std::size_t>(functions_) * n;
-  pieces_.resize(count * stride);
+  pieces_.resize(count * stride());
   std::size_t p = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const double tau_lo = static_cast<double>(i) / pieces_per_tau_;
-    const double lo = tau_lo * tau_lo;
-    const double hi = (tau_lo + 1 / pieces_per_tau_) * (tau_lo + 1 / pieces_per_tau_);
-    const double centre = 0.5 * (lo + hi), half = 0.5 * (hi - lo);
+    const double tau_hi = tau_lo + 1 / pieces_per_tau_;
+    const double centre = 0.5 * (tau_lo * tau_lo + tau_hi * tau_hi);
+    const double half = 0.5 * (tau_hi * tau_hi - tau_lo * tau_lo);
     while (p + 1 < panels.size() && centre > panels[p].centre + panels[p].half) ++p;
-    Matrix values(n, functions_);
-    for (int k = 0; k < n; ++k) values.row(k) = panels[p](centre + half * chebyshev_point(k, n));
-    const Matrix polynomial = fit * values;
-    double* out = &pieces_[i * stride];
+    Matrix values = panels[p]((centre + half * points.array()).matrix());
+    for (int f = 0; f < functions_; ++f) {
+      if (f != kSigned) values.col(f) = values.col(f).array().exp();
+    }
+    double* out = &pieces_[i * stride()];
     out[0] = centre;
     out[1] = 1 / half;
-    for (int f = 0; f < functions_; ++f) {
-      for (int j = 0; j < n; ++j) out[2 + f * n + j] = polynomial(j, f);
-    }
+    // Differences from one value: what is constant, such as H = 1 at L = 1, stays exact.
+    const Eigen::RowVectorXd level = values.row(0);
+    values.rowwise() -= level;
+    Eigen::Map<Matrix> polynomials(out + 2, n, functions_);
+    polynomials = fit * values;
+    polynomials.row(0) += level;
   }
 }
 
@@ -153,38 +162,28 @@ UniversalTable::Place UniversalTable::place(double tau2) const {
                    "a number in [0, " + to_text(tau2_limit_) + "]");
   }
   const auto i = static_cast<std::size_t>(std::sqrt(tau2) * pieces_per_tau_);
-  const double* piece = &pieces_[i * (2 + static_cast<std::size_t>(functions_) * (kDegree + 1))];
+  const double* piece = &pieces_[i * stride()];
   return {piece + 2, (tau2 - piece[0]) * piece[1], piece[1]};
 }
 
-namespace {
-
-// Even and odd parts separately: half the latency of Horner.
-double polynomial(const double* c, double x) {
-  const double y = x * x;
-  const double even = c[0] + y * (c[2] + y * (c[4] + y * c[6]));
-  const double odd = c[1] + y * (c[3] + y * (c[5] + y * c[7]));
-  return even + x * odd;
-}
-
-double polynomial_slope(const double* c, double x) {
-  const double y = x * x;
-  const double even = c[1] + y * (3 * c[3] + y * (5 * c[5] + y * (7 * c[7])));
-  const double odd = 2 * c[2] + y * (4 * c[4] + y * (6 * c[6]));
-  return even + x * odd;
-}
-
-}  // namespace
-
+// H and M2c/tau^2 side by side in one vector. Even and odd powers apart: half the latency of
+// Horner.
 UniversalTable::Point UniversalTable::at_tau2(double tau2) const {
-  static_assert(kDegree == 7);
+  static_assert(kDegree == 9);
   const Place at = place(tau2);
-  const double* c = at.coefficients;
+  const auto c = [&](int j) { return Pair::Map(at.coefficients + j * functions_); };
+  const double x = at.x, y = x * x;
+  const Pair even = c(0) + y * (c(2) + y * (c(4) + y * (c(6) + y * c(8))));
+  const Pair odd = c(1) + y * (c(3) + y * (c(5) + y * (c(7) + y * c(9))));
+  const Pair value = even + x * odd;
+  const Pair slope_even = c(1) + y * (3 * c(3) + y * (5 * c(5) + y * (7 * c(7) + y * 9 * c(9))));
+  const Pair slope_odd = 2 * c(2) + y * (4 * c(4) + y * (6 * c(6) + y * 8 * c(8)));
+  const Pair slope = (slope_even + x * slope_odd) * at.dx;
   Point r;
-  r.H = std::exp(polynomial(c, at.x));
-  r.dH = r.H * polynomial_slope(c, at.x) * at.dx;
-  r.M2c_ratio = std::exp(polynomial(c + kDegree + 1, at.x));
-  r.dM2c_ratio = r.M2c_ratio * polynomial_slope(c + kDegree + 1, at.x) * at.dx;
+  r.H = value[0];
+  r.dH = slope[0];
+  r.M2c_ratio = value[1];
+  r.dM2c_ratio = slope[1];
   r.M1_ratio = 1 - r.H;
   r.dM1_ratio = -r.dH;
   r.M1 = tau2 * r.M1_ratio;
@@ -200,16 +199,20 @@ Universal4 UniversalTable::order4_at_tau2(double tau2) const {
         "UniversalTable: this table holds M1, M2c and H only; build it with Family::order4");
   }
   const Place at = place(tau2);
-  const auto value = [&](int f) { return polynomial(at.coefficients + f * (kDegree + 1), at.x); };
+  using Values = Eigen::Array<double, kAllFunctions, 1>;
+  Values value = Values::Map(at.coefficients + kDegree * functions_);
+  for (int j = kDegree - 1; j >= 0; --j) {
+    value = value * at.x + Values::Map(at.coefficients + j * functions_);
+  }
   Universal4 u;
-  u.H = std::exp(value(0));
-  u.M2c_ratio = std::exp(value(1));
-  u.v2_ratio = std::exp(value(2));
-  u.q_ratio = L_ == 1 ? 0.0 : std::exp(value(3));
-  u.h2 = std::exp(value(5));
-  u.vh_ratio = value(4) * std::sqrt(u.v2_ratio * u.h2);
-  u.p3 = std::exp(value(6));
-  u.n2 = L_ == 1 ? 0.0 : std::exp(value(7));
+  u.H = value[0];
+  u.M2c_ratio = value[1];
+  u.v2_ratio = value[2];
+  u.q_ratio = L_ == 1 ? 0.0 : value[3];
+  u.h2 = value[5];
+  u.vh_ratio = value[kSigned] * std::sqrt(u.v2_ratio * u.h2);
+  u.p3 = value[6];
+  u.n2 = L_ == 1 ? 0.0 : value[7];
   u.v1_ratio = tau2 * (2 * u.p3 - u.H) - u.M2c_ratio;
   u.M1_ratio = L_ == 1 ? 0.0 : 1 - u.H;
   u.M1 = tau2 * u.M1_ratio;

@@ -1,11 +1,13 @@
 // The universal functions of one prompt length, tabulated in tau^2 for fast evaluation.
 //
 // log H and log(M2c/tau^2) are analytic in tau^2 from the bulk (H = e^{tau^2}/L) to the frozen
-// regime (H near 1). They are computed by universal() at the Chebyshev points of a few wide panels
-// and re-expanded into short pieces of equal width in tau, each a polynomial in tau^2. Relative
-// error below 1e-11 in the values and 1e-9 in the derivatives (tested). M1 = tau^2 (1 - H) follows.
+// regime (H near 1). They are computed by universal() at the Chebyshev points of a few wide panels;
+// H and M2c/tau^2 themselves are then expanded in short pieces of equal width in tau, each a
+// polynomial in tau^2, so that reading needs no exponential. Relative error below 1e-11 in the
+// values and 1e-9 in the derivatives (tested). M1 = tau^2 (1 - H) follows.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -37,22 +39,25 @@ class UniversalTable {
   [[nodiscard]] Universal4 order4_at_tau2(double tau2) const;
 
  private:
-  static constexpr int kDegree = 7;
+  static constexpr int kDegree = 9;
 
   struct Place {
-    const double* coefficients;  // [functions, kDegree + 1], lowest power first
+    const double* coefficients;  // [kDegree + 1, functions], lowest power first
     double x;                    // local variable in [-1, 1]
     double dx;                   // dx/dtau^2
   };
   [[nodiscard]] Place place(double tau2) const;
   void tabulate();
+  [[nodiscard]] std::size_t stride() const {
+    return 2 + static_cast<std::size_t>(functions_) * (kDegree + 1);
+  }
 
   std::int64_t L_;
   double tau_max_;
   double tau2_limit_;
   int functions_;
   double pieces_per_tau_;
-  std::vector<double> pieces_;  // [pieces, 2 + functions * (kDegree + 1)]: centre, dx, polynomials
+  std::vector<double> pieces_;  // [pieces, stride]: centre, dx, polynomials
 };
 
 }  // namespace esscher

@@ -186,7 +186,8 @@ TEST_P(UniversalReference, AgreesIn50Digits) {
 // From the frozen regime through the transition to the bulk.
 INSTANTIATE_TEST_SUITE_P(Cases, UniversalReference,
                          ::testing::Values(Case{2, 40, 1e-11}, Case{1e3, 3, 1e-11},
-                                           Case{1e12, 2, 1e-11}, Case{1e15, 6, 1e-11}));
+                                           Case{1e12, 2, 1e-11}, Case{1e15, 6, 1e-11},
+                                           Case{1e15, 9, 1e-11}));
 
 }  // namespace
 }  // namespace esscher
