@@ -42,6 +42,8 @@ int run(int argc, char** argv) {
   add_concentration(app, globals);
   add_length(app, globals);
   add_bench(app, globals);
+  add_icl(app, globals);
+  add_presets(app, globals);
   add_targets(app, globals);
   try {
     app.parse(argc, argv);

@@ -15,6 +15,8 @@ void add_export(CLI::App& app, Globals& globals);
 void add_concentration(CLI::App& app, Globals& globals);
 void add_length(CLI::App& app, Globals& globals);
 void add_bench(CLI::App& app, Globals& globals);
+void add_icl(CLI::App& app, Globals& globals);
+void add_presets(CLI::App& app, Globals& globals);
 void add_targets(CLI::App& app, Globals& globals);
 
 }  // namespace esscher::cli

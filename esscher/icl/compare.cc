@@ -30,9 +30,11 @@ FlowResult flow_to_end(const TwinSetup& setup, ModelKind kind, Length length,
   return gradient_flow(risk, setup.space, setup.theta0, options);
 }
 
-double final_risk(const TwinSetup& setup, ModelKind kind, std::int64_t L) {
+// Short prompts can have no minimiser (parameters run away while the risk has settled), so a solver
+// that gives up late is an answer if the gradient is small against the accuracy that is asked for.
+double final_risk(const TwinSetup& setup, ModelKind kind, std::int64_t L, double eps) {
   const FlowResult flow = flow_to_end(setup, kind, L, {0.0});
-  if (flow.status == FlowStatus::failed) {
+  if (flow.status == FlowStatus::failed && flow.end().gradient_norm > 1e-3 * eps) {
     throw RuntimeFailure("length_for_risk: the flow at L = " + std::to_string(L) +
                          " failed: " + flow.message);
   }
@@ -91,7 +93,7 @@ LengthForRisk length_for_risk(const TwinSetup& setup, ModelKind kind, double tar
   out.eps = eps;
   std::int64_t low = 0, high = 1;
   double at_low = std::numeric_limits<double>::quiet_NaN();
-  double at_high = final_risk(setup, kind, high);
+  double at_high = final_risk(setup, kind, high, eps);
   while (at_high > target + eps) {
     if (high >= max_length) {
       out.risk_before = at_high;
@@ -100,11 +102,11 @@ LengthForRisk length_for_risk(const TwinSetup& setup, ModelKind kind, double tar
     low = high;
     at_low = at_high;
     high = std::min(2 * high, max_length);
-    at_high = final_risk(setup, kind, high);
+    at_high = final_risk(setup, kind, high, eps);
   }
   while (high - low > 1) {
     const std::int64_t middle = low + (high - low) / 2;
-    const double risk = final_risk(setup, kind, middle);
+    const double risk = final_risk(setup, kind, middle, eps);
     (risk <= target + eps ? high : low) = middle;
     (risk <= target + eps ? at_high : at_low) = risk;
   }

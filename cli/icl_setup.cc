@@ -1,0 +1,74 @@
+#include "cli/icl_setup.h"
+
+#include <filesystem>
+#include <sstream>
+
+#include "esscher/base/error.h"
+#include "esscher/config/presets.h"
+#include "esscher/io/file.h"
+#include "esscher/report/report.h"
+#include "esscher/store/exec.h"
+#include "esscher/store/run.h"
+
+namespace esscher::cli {
+
+namespace fs = std::filesystem;
+
+Config icl_config(const Globals& globals, const IclOptions& options) {
+  const bool model_is_run = !options.model.empty() && fs::is_directory(options.model);
+  if (options.preset.empty() && (!model_is_run || !globals.config.empty())) {
+    return globals.load_config();
+  }
+  if (!globals.config.empty()) {
+    throw ConfigError("--preset and --config both given, expected one of them");
+  }
+  Config config = options.preset.empty() ? Config::load(fs::path(options.model) / "config.toml")
+                                         : load_preset(options.preset);
+  for (const std::string& assignment : globals.set) config.set(assignment);
+  return config;
+}
+
+std::vector<Length> parse_lengths(const std::string& text) {
+  std::vector<Length> out;
+  std::istringstream parts(text);
+  for (std::string part; std::getline(parts, part, ',');) out.push_back(Length::parse(part));
+  return out;
+}
+
+void set_length(Config& config, const IclOptions& options) {
+  if (options.lengths.empty()) return;
+  const Length length = Length::parse(options.lengths);
+  config.set("train.length=" + (length.is_infinite() ? "\"inf\"" : length.text()));
+}
+
+Readout load_model(const std::string& model) {
+  if (!fs::is_directory(model)) return readout_of(parse_json(model, read_text(model)));
+  const std::optional<Json> document = Run::open(model).document("model");
+  if (!document) {
+    throw FileError("--model is '" + model + "', expected a finished run of icl flow or icl train");
+  }
+  return readout_of(*document);
+}
+
+std::vector<Json> run_study(const Globals& globals, const std::string& verb, const Config& config,
+                            const std::vector<std::string>& keys,
+                            const std::function<std::vector<Json>(std::size_t)>& compute,
+                            const std::function<Json(const std::vector<Json>&)>& model,
+                            const std::function<Json(const std::vector<Json>&)>& report) {
+  std::vector<Json> rows;
+  if (globals.out.empty()) {
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      for (Json& row : compute(i)) rows.push_back(std::move(row));
+    }
+    return rows;
+  }
+  Run run = Run::create_or_resume(globals.out, {verb, config.resolved_toml(), globals.seed});
+  run_cells(run, keys, compute, {.quiet = globals.quiet});
+  rows = run.rows();
+  if (model) run.set_document("model", model(rows));
+  run.set_document("report", report(rows));
+  if (run.is_writer()) write_report(run, fs::path(globals.out) / "report.html");
+  return rows;
+}
+
+}  // namespace esscher::cli

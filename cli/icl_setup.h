@@ -1,0 +1,48 @@
+// What the verbs `icl risk|flow|train|compare` share: where the configuration
+// comes from, and runs.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "cli/globals.h"
+#include "esscher/config/icl.h"
+#include "esscher/icl/study.h"
+
+namespace esscher::cli {
+
+struct IclOptions {
+  std::string preset;   // --preset NAME
+  std::string model;    // --model RUN or FILE.json
+  std::string lengths;  // --length 10,100,inf
+};
+
+// --preset, the configuration of --model RUN, or --config; then every --set.
+Config icl_config(const Globals& globals, const IclOptions& options);
+
+// "10,1e6,inf"; empty text gives an empty list.
+std::vector<Length> parse_lengths(const std::string& text);
+
+// train.length from a --length that names one length.
+void set_length(Config& config, const IclOptions& options);
+
+// The readout of --model: the document "model" of a run, or a JSON file with U
+// and V.
+Readout load_model(const std::string& model);
+
+// Rows of the cells, in order. With --out they are computed into a run there
+// (resumed if it exists) and `finish` adds documents to it; without, they are
+// computed here.
+std::vector<Json> run_study(const Globals& globals, const std::string& verb, const Config& config,
+                            const std::vector<std::string>& keys,
+                            const std::function<std::vector<Json>(std::size_t)>& compute,
+                            const std::function<Json(const std::vector<Json>&)>& model,
+                            const std::function<Json(const std::vector<Json>&)>& report);
+
+void icl_risk(const Globals& globals, const IclOptions& options);
+void icl_flow(const Globals& globals, const IclOptions& options);
+void icl_train(const Globals& globals, const IclOptions& options);
+void icl_compare(const Globals& globals, const IclOptions& options);
+
+}  // namespace esscher::cli
