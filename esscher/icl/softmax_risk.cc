@@ -87,7 +87,7 @@ SoftmaxRisk::SoftmaxRisk(const LinearRegressionTask& task, std::int64_t L, Regre
   Impl& m = *impl_;
   m.task = task;
   m.L = L;
-  m.control = control.value_or(static_cast<double>(L) / (static_cast<double>(L) + 50.0));
+  m.control = control.value_or(std::max(0.0, 1.0 - 50.0 / static_cast<double>(L)));
   m.X = std::move(nodes.x);
   m.SW = nodes.w * task.prompt_cov;
   m.y = nodes.w.cwiseProduct(m.X).rowwise().sum();

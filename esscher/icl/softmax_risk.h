@@ -6,7 +6,8 @@
 //
 // and R_L is half of its average over (w, x), by quadrature nodes. R_inf, the average of the first
 // term, is known in closed form and serves as control variate: R_L = c R_inf + average of
-// (error - c (g - y)^2)/2, with c = L/(L + 50) unless given. The cost does not depend on L.
+// (error - c (g - y)^2)/2, with c = max(0, 1 - 50/L) unless given (short prompts confine U too
+// little to bear the quartic error of the control). The cost does not depend on L.
 // The gradient is the exact gradient of the quadrature, so a flow of it is a flow. One head,
 // Gaussian features; other cases: CapabilityError, use simulated_risk (task_risk.h).
 #pragma once

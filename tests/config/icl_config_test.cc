@@ -32,7 +32,7 @@ FlowStudy short_study(const Config& config) {
 }
 
 TEST(IclConfig, ReadsTaskAndModel) {
-  const Config config = config_of(R"(
+  const Config config = config_of(R"toml(
 [task]
 dim = 2
 task_variance = 0.5
@@ -42,10 +42,12 @@ prompt_cov = { kind = "kcm", rho = 0.5 }
 [model]
 kind = "linear"
 parametrisation = "KQVO"
-score_scale = "1/sqrt(d)" init = {kind = "dense", U = 0.3,
-                                  V = [ [ 0, 0, 0 ], [ 0, 0, 0 ], [ 1, 2, 3 ] ]}[train] length =
-                                      "inf") ");
-      const LinearRegressionTask task = read_task(config.root());
+score_scale = "1/sqrt(d)"
+init = { kind = "dense", U = 0.3, V = [[0, 0, 0], [0, 0, 0], [1, 2, 3]] }
+[train]
+length = "inf"
+)toml");
+  const LinearRegressionTask task = read_task(config.root());
   EXPECT_EQ(task.prompt_cov(0, 1), 0.5);
   EXPECT_EQ(task.query_cov, task.prompt_cov);
   EXPECT_TRUE(task.query_noise);
