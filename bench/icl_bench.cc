@@ -53,5 +53,3 @@ void FlowToStationarity(benchmark::State& state) {
 BENCHMARK(FlowToStationarity)->Unit(benchmark::kSecond)->Iterations(1)->UseRealTime();
 
 }  // namespace
-
-BENCHMARK_MAIN();
