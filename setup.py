@@ -18,7 +18,7 @@ VERSION = re.search(r'kVersion = "([^"]+)"', (ROOT / "esscher/base/version.h").r
 class CMakeBuild(build_ext):
     def build_extension(self, ext: Extension) -> None:
         target = Path(self.get_ext_fullpath(ext.name)).resolve()
-        build = Path(self.build_temp).resolve() / "cmake"
+        build = ROOT / "build/wheel"  # as deep as build/dev, so that ccache knows the files
         configure = [
             "cmake", "-S", str(ROOT), "-B", str(build), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
             "-DESSCHER_PYTHON=ON", "-DESSCHER_CLI=OFF", "-DESSCHER_MPI=OFF", "-DESSCHER_INSTALL=OFF",
