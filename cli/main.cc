@@ -44,6 +44,7 @@ int run(int argc, char** argv) {
   add_bench(app, globals);
   add_icl(app, globals);
   add_presets(app, globals);
+  add_paper(app, globals);
   add_targets(app, globals);
   try {
     app.parse(argc, argv);

@@ -17,6 +17,7 @@ void add_length(CLI::App& app, Globals& globals);
 void add_bench(CLI::App& app, Globals& globals);
 void add_icl(CLI::App& app, Globals& globals);
 void add_presets(CLI::App& app, Globals& globals);
+void add_paper(CLI::App& app, Globals& globals);
 void add_targets(CLI::App& app, Globals& globals);
 
 }  // namespace esscher::cli

@@ -7,7 +7,7 @@ import sys
 
 ORDER = (
     "base io random simd measure tilt attention prompt estimate concentration icl heads "
-    "config store report"
+    "config store report paper"
 ).split()
 INCLUDE = re.compile(r'^\s*#include\s+"esscher/(\w+)/', re.MULTILINE)
 ROOT = pathlib.Path(__file__).resolve().parent.parent

@@ -1,0 +1,11 @@
+// The sections of the report, one file each (lemma_2_1.cc, ...).
+#pragma once
+
+#include "esscher/paper/section.h"
+
+namespace esscher::paper {
+
+Section lemma_2_1();
+Section almost_sure();
+
+}  // namespace esscher::paper
