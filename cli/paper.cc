@@ -30,8 +30,7 @@ std::string summary_text(const Json& summary, const std::string& page) {
   std::string text;
   for (const Json& section : summary["sections"]) {
     text += fmt::format("{:<13} {}\n              {}\n", section["status"].get<std::string>(),
-                        section["title"].get<std::string>(),
-                        section["verdict"].get<std::string>());
+                        section["title"].get<std::string>(), section["verdict"].get<std::string>());
   }
   return text + fmt::format("report: {}\n", page);
 }
@@ -65,14 +64,16 @@ void add_paper(CLI::App& app, Globals& globals) {
   for (const paper::Section& s : paper::sections()) {
     ids += fmt::format("  {:<13} {}\n", s.id, s.title);
   }
-  CLI::App* verb = add_verb(
-      app, globals, "paper", "The paper, statement by statement: measured, judged, drawn",
-      "Writes a run and its report.html to runs/paper (or --out DIR); the same command resumes it.\n"
-      "Sections:\n" + ids +
-      "Examples:\n"
-      "  esscher paper\n"
-      "  esscher paper --section lemma-2.1 --out runs/lemma\n"
-      "  esscher paper --full --out runs/paper-full");
+  CLI::App* verb =
+      add_verb(app, globals, "paper", "The paper, statement by statement: measured, judged, drawn",
+               "Writes a run and its report.html to runs/paper (or --out DIR); the same command "
+               "resumes it.\n"
+               "Sections:\n" +
+                   ids +
+                   "Examples:\n"
+                   "  esscher paper\n"
+                   "  esscher paper --section lemma-2.1 --out runs/lemma\n"
+                   "  esscher paper --full --out runs/paper-full");
   const auto options = std::make_shared<PaperOptions>();
   verb->add_option("--size", options->size, "tiny (seconds), quick (minutes) or full")
       ->type_name("SIZE");

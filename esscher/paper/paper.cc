@@ -79,14 +79,15 @@ Json run_paper(Run& run, const Options& options, std::span<const std::string> id
     }
   }
   run_cells(
-      run, keys,
-      [&](std::size_t i) { return jobs[i].section->compute(options, jobs[i].cell); }, exec);
+      run, keys, [&](std::size_t i) { return jobs[i].section->compute(options, jobs[i].cell); },
+      exec);
 
   Json page = {{"title", "Softmax attention in the large-prompt regime, checked"},
                {"lead", std::string(kLead) + " " + size_text(options)},
                {"sections", Json::array()},
                {"datasets", Json::object()}};
-  Json summary = {{"size", name(options.size)}, {"seed", options.seed}, {"sections", Json::array()}};
+  Json summary = {
+      {"size", name(options.size)}, {"seed", options.seed}, {"sections", Json::array()}};
   for (const Section& s : sections()) {
     const std::vector<std::string> cells = s.keys(options);
     const auto done = [&](const std::string& key) { return run.done(key); };

@@ -24,7 +24,7 @@ Size parse_size(const std::string& text) {
 }
 
 std::span<const Section> sections() {
-  static const std::array all{lemma_2_1(), almost_sure()};
+  static const std::array all{lemma_2_1(), almost_sure(), prop_3_1(), prop_3_4()};
   return all;
 }
 

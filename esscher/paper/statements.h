@@ -7,5 +7,7 @@ namespace esscher::paper {
 
 Section lemma_2_1();
 Section almost_sure();
+Section prop_3_1();
+Section prop_3_4();
 
 }  // namespace esscher::paper
