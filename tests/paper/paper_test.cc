@@ -32,7 +32,7 @@ class Folder {
 
 Json run_in(const std::filesystem::path& path, const Options& options,
             const std::vector<std::string>& ids) {
-  Run run = Run::create_or_resume(path, paper_run(options));
+  esscher::Run run = esscher::Run::create_or_resume(path, paper_run(options));
   return run_paper(run, options, ids, {.quiet = true});
 }
 
@@ -54,7 +54,7 @@ TEST_P(EachSection, HoldsAndCarriesWhatAReaderNeeds) {
   const std::string status = one["status"];
   EXPECT_TRUE(status == "holds" || status == "holds-fitted") << one["verdict"];
 
-  const Run run = Run::open(folder.path());
+  const esscher::Run run = esscher::Run::open(folder.path());
   const Json page = *run.document("report");
   ASSERT_EQ(page["sections"].size(), 1u);
   const Json& section = page["sections"][0];
@@ -109,7 +109,7 @@ TEST(Paper, SectionsFillOneRunAndRowsDoNotDependOnThreads) {
   run_in(two.path(), options, {"almost-sure"});
   const Json summary = run_in(two.path(), options, {"lemma-2.1"});
   EXPECT_EQ(summary["sections"].size(), 1u);
-  const Run a = Run::open(one.path()), b = Run::open(two.path());
+  const esscher::Run a = esscher::Run::open(one.path()), b = esscher::Run::open(two.path());
   EXPECT_EQ(b.document("report")->at("sections").size(), 2u);
   EXPECT_EQ(dump(*a.document("report")), dump(*b.document("report")));
 }
