@@ -46,6 +46,35 @@ Row bayes_row(const Options& options, const LinearRegressionTask& task, Length L
           {"std_error", bayes.std_error}};
 }
 
+// Risk at the end of training at length L.
+double limiting_risk(const TwinSetup& s, std::int64_t L) {
+  FlowOptions options = s.flow;
+  options.times = {0.0};
+  const RiskFunction risk = risk_function(s.task, ModelKind::softmax, L, s.risk);
+  return gradient_flow(risk, s.space, s.theta0, options).end().risk;
+}
+
+// L(eps) by doubling from kShortest and bisection; shorter prompts have no finite limit point.
+constexpr std::int64_t kShortest = 8;
+Row eps_row(const TwinSetup& s, double eps) {
+  const double target = s.task.irreducible_risk() + eps;
+  std::int64_t low = kShortest, high = kShortest;
+  double at_low = limiting_risk(s, low), at_high = at_low;
+  while (at_high > target && high < 1000000) {
+    low = high, at_low = at_high;
+    high *= 2, at_high = limiting_risk(s, high);
+  }
+  while (high - low > 1 && at_high <= target) {
+    const std::int64_t middle = low + (high - low) / 2;
+    const double risk = limiting_risk(s, middle);
+    (risk <= target ? high : low) = middle;
+    (risk <= target ? at_high : at_low) = risk;
+  }
+  return {{"section", kId},  {"kind", "eps"},
+          {"eps", eps},      {"length", at_high <= target ? high : 0},
+          {"risk", at_high}, {"risk_before", at_low}};
+}
+
 std::vector<Row> compute(const Options& options, std::size_t cell) {
   const TwinSetup s = setup(options);
   const std::vector<std::int64_t> list = lengths(options);
@@ -59,15 +88,7 @@ std::vector<Row> compute(const Options& options, std::size_t cell) {
     rows.push_back(bayes_row(options, s.task, list[cell - 1]));
     return rows;
   }
-  const double target = s.task.irreducible_risk();
-  const LengthForRisk found =
-      length_for_risk(s, ModelKind::softmax, target, eps(options)[cell - list.size() - 1], 1000000);
-  return {{{"section", kId},
-           {"kind", "eps"},
-           {"eps", found.eps},
-           {"length", found.length},
-           {"risk", number(found.risk)},
-           {"risk_before", number(found.risk_before)}}};
+  return {eps_row(s, eps(options)[cell - list.size() - 1])};
 }
 
 std::vector<std::string> formulas() {

@@ -77,8 +77,8 @@ TEST_P(EachSection, AWrongSignMakesTheVerdictFail) {
   EXPECT_EQ(summary["sections"][0]["status"], "fails") << summary["sections"][0]["verdict"];
 }
 
-INSTANTIATE_TEST_SUITE_P(Paper, EachSection, ::testing::ValuesIn(all_ids()), [](const auto& info) {
-  std::string id = info.param;
+INSTANTIATE_TEST_SUITE_P(Paper, EachSection, ::testing::ValuesIn(all_ids()), [](const auto& param) {
+  std::string id = param.param;
   for (char& c : id) {
     if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
   }
