@@ -24,7 +24,7 @@ struct Schedule {
 
 // The authors: 300000 steps of 1e-3. Shorter runs keep the training time steps * rate.
 Schedule schedule(const Options& options) {
-  return options.pick<Schedule>({6000, 5e-2}, {20000, 1.5e-2}, {300000, 1e-3});
+  return options.pick<Schedule>({2000, 1e-1}, {20000, 1.5e-2}, {300000, 1e-3});
 }
 
 std::vector<std::int64_t> lengths(const Options& options) {

@@ -10,7 +10,7 @@ const [page_file, shots] = process.argv.slice(2);
 mkdirSync(shots, { recursive: true });
 
 const SECTIONS = ["lemma-2.1", "almost-sure", "prop-3.1", "prop-3.4", "stability", "theorem-4.3",
-  "theorem-5.1", "transfer", "experiment"];
+  "theorem-5.1", "transfer"];
 let passed = 0;
 let failed = 0;
 function check(name, condition, detail = "") {
