@@ -76,6 +76,11 @@ TEST(Npy, RefusesHugeShapesWithoutAllocating) {
         "{'descr': '<f8', 'fortran_order': False, 'shape': " + std::string(shape) + ", }";
     EXPECT_NE(error_of(npy(header, "")), "no error") << shape;
   }
+  // (2^61 + 1) * 8 bytes is 8 modulo 2^64: exactly the data that is there.
+  EXPECT_NE(error_of(npy("{'descr': '<f8', 'fortran_order': False, 'shape': "
+                         "(2305843009213693953,), }",
+                         std::string(8, '\0'))),
+            "no error");
 }
 
 TEST(Npy, RefusesMalformedHeaders) {
