@@ -1,6 +1,8 @@
 #include "esscher/base/parallel.h"
 
 #include <atomic>
+#include <map>
+#include <mutex>
 #include <string>
 #include <thread>
 
@@ -16,6 +18,36 @@ namespace esscher {
 namespace {
 
 std::atomic<int> g_threads{0};
+
+#ifdef ESSCHER_HAVE_TBB
+
+// Arenas are made once per thread count and live as long as the process: making one costs as much
+// as a short loop.
+oneapi::tbb::task_arena& arena_of(int threads) {
+  static std::mutex mutex;
+  static auto& arenas = *new std::map<int, oneapi::tbb::task_arena>;
+  const std::lock_guard lock(mutex);
+  return arenas.try_emplace(threads, threads).first->second;
+}
+
+// Marks the time a thread spends in the body of a loop.
+class InsideLoop {
+ public:
+  InsideLoop() : before_(flag()) { flag() = true; }
+  ~InsideLoop() { flag() = before_; }
+  InsideLoop(const InsideLoop&) = delete;
+  InsideLoop& operator=(const InsideLoop&) = delete;
+  static bool yes() { return flag(); }
+
+ private:
+  static bool& flag() {
+    thread_local bool inside = false;
+    return inside;
+  }
+  bool before_;
+};
+
+#endif
 
 }  // namespace
 
@@ -37,14 +69,21 @@ void parallel_for(std::int64_t n, const std::function<void(std::int64_t)>& body)
   const StopFlag* stop = current_stop_flag();
 #ifdef ESSCHER_HAVE_TBB
   if (n > 1 && thread_count() > 1) {
-    oneapi::tbb::task_arena arena(thread_count());
-    arena.execute([&] {
+    const auto loop = [&] {
       oneapi::tbb::parallel_for(std::int64_t{0}, n, [&](std::int64_t i) {
         const StopScope scope(stop);  // the caller's flag, on this thread
+        const InsideLoop inside;
         check_stop(stop);
         body(i);
       });
-    });
+    };
+    // A loop inside a loop borrows idle threads of the same arena; isolated, so that a thread that
+    // waits for it does not start an unrelated body of the outer loop.
+    if (InsideLoop::yes()) {
+      oneapi::tbb::this_task_arena::isolate(loop);
+    } else {
+      arena_of(thread_count()).execute(loop);
+    }
     return;
   }
 #endif

@@ -24,11 +24,11 @@ struct Schedule {
 
 // The authors: 300000 steps of 1e-3. Shorter runs keep the training time steps * rate.
 Schedule schedule(const Options& options) {
-  return options.pick<Schedule>({2000, 1e-1}, {20000, 1.5e-2}, {300000, 1e-3});
+  return options.pick<Schedule>({3000, 1e-1}, {20000, 1.5e-2}, {300000, 1e-3});
 }
 
 std::vector<std::int64_t> lengths(const Options& options) {
-  if (options.size == Size::tiny) return {10, 100};
+  if (options.size == Size::tiny) return {10, 1000};
   if (options.size == Size::quick) return {10, 20, 50, 100, 200, 500, 1000};
   std::vector<std::int64_t> out;
   for (std::int64_t L = 10; L < 100; L += 10) out.push_back(L);

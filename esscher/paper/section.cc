@@ -24,8 +24,8 @@ Size parse_size(const std::string& text) {
 }
 
 std::span<const Section> sections() {
-  static const std::array all{lemma_2_1(), almost_sure(), prop_3_1(),    prop_3_4(),
-                              stability(), theorem_4_3(), theorem_5_1(), transfer()};
+  static const std::array all{lemma_2_1(),   almost_sure(), prop_3_1(), prop_3_4(),  stability(),
+                              theorem_4_3(), theorem_5_1(), transfer(), experiment()};
   return all;
 }
 
