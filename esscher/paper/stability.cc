@@ -22,6 +22,7 @@ std::vector<std::int64_t> exact_lengths(const Options& options) {
 
 std::vector<std::int64_t> simulated_lengths(const Options& options) {
   if (options.size == Size::tiny) return {10, 100};
+  if (options.size == Size::quick) return {10, 30, 100, 300};
   return {10, 30, 100, 300, 1000};
 }
 

@@ -42,7 +42,7 @@ TwinSetup twin_setup(const Options& options, const LinearRegressionTask& task,
   setup.flow.max_steps = 5000;
   setup.risk.log2_nodes = options.pick(8, 10, 12);
   setup.risk.scramblings = options.pick(4, 8, 8);
-  setup.risk.draws = options.pick(200, 1000, 4000);
+  setup.risk.draws = options.pick(200, 300, 4000);
   setup.risk.stream = Stream(options.seed).split(25);
   setup.points = 40;
   return setup;
