@@ -10,7 +10,7 @@ const [page_file, shots] = process.argv.slice(2);
 mkdirSync(shots, { recursive: true });
 
 const SECTIONS = ["lemma-2.1", "almost-sure", "prop-3.1", "prop-3.4", "stability", "theorem-4.3",
-  "theorem-5.1", "transfer"];
+  "theorem-5.1", "transfer", "experiment"];
 let passed = 0;
 let failed = 0;
 function check(name, condition, detail = "") {
@@ -34,7 +34,7 @@ await page.waitForSelector("html[data-ready=yes]", { timeout: 120000 });
 check("no console error", trouble.length === 0, trouble.join(" | "));
 
 for (const id of SECTIONS) {
-  const section = page.locator(`[id="${id}"]`);
+  const section = page.locator(`[id="${id.replaceAll(".", "-")}"]`);  // as the page writes it
   if ((await section.count()) !== 1) {
     check(`section ${id}`, false, `${await section.count()} elements with this id`);
     continue;
