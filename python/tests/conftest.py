@@ -1,9 +1,13 @@
 """Shared by the tests: where the repository and the built program are."""
 
+import signal
 import os
 import pathlib
 
 import pytest
+
+# A shell that starts us in the background leaves SIGINT ignored; Ctrl-C tests need Python's handler.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
