@@ -1,8 +1,8 @@
 """Shared by the tests: where the repository and the built program are."""
 
-import signal
 import os
 import pathlib
+import signal
 
 import pytest
 
