@@ -131,6 +131,7 @@ class Leaf {
     tile_sum_ = take(width);
     tile_product_ = take(width);
     tile_second_ = take(second);
+    used += used % 2;  // doubles start at a multiple of 8 bytes, also after an odd number of floats
     auto* wide = reinterpret_cast<double*>(take((2 * width + second) * 8 / sizeof(T)));
     std::fill_n(wide, 2 * width + second, 0.0);
     sum_ = wide;
