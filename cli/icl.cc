@@ -43,31 +43,6 @@ std::string rerun(const Globals& globals, const char* verb, const IclOptions& op
   return text;
 }
 
-void one_head_only(const ModelConfig& model) {
-  if (model.heads == 1) return;
-  throw CapabilityError(
-      fmt::format("model.heads is {}: exact risks and flows "
-                  "have one head; use icl train for several",
-                  model.heads));
-}
-
-FlowStudy read_flow_study(const Table& root, std::uint64_t seed) {
-  FlowStudy study;
-  study.task = read_task(root);
-  const ModelConfig model = read_model(root, study.task);
-  one_head_only(model);
-  const FlowConfig flow = read_flow(root, seed);
-  study.kind = model.kind;
-  study.length = flow.length;
-  study.space = model.space;
-  study.theta0 = model.theta0;
-  study.flow = flow.options;
-  study.risk = flow.risk;
-  study.alpha = model.alpha;
-  skip_preset(root);
-  return study;
-}
-
 void warn_alpha(const Globals& globals, double alpha, double bound) {
   if (alpha > 0 && alpha >= bound) {
     print_note(globals, fmt::format("warning: alpha = {:.6g} is outside the interval of the "
@@ -91,7 +66,7 @@ void icl_risk(const Globals& globals, const IclOptions& options) {
   (void)read_eps(root);
   if (options.model.empty()) {
     const ModelConfig model = read_model(root, study.task);
-    one_head_only(model);
+    check_one_head(model);
     study.at = model.space.readout(model.theta0);
   } else {
     study.at = load_model(options.model);
@@ -127,20 +102,10 @@ void icl_flow(const Globals& globals, const IclOptions& options) {
 void icl_compare(const Globals& globals, const IclOptions& options) {
   const Config config = icl_config(globals, options);
   const Table root = config.root();
-  const FlowStudy flow = read_flow_study(root, globals.seed);
-  const FlowConfig more = read_flow(root, globals.seed);
-  CompareStudy study;
-  study.setup.task = flow.task;
-  study.setup.space = flow.space;
-  study.setup.theta0 = flow.theta0;
-  study.setup.flow = flow.flow;
-  study.setup.risk = flow.risk;
-  study.setup.points = more.points;
-  study.setup.horizon_distance = more.horizon;
-  const std::vector<Length> listed = read_lengths(root, {Length(10), Length(100), Length(1000)});
-  study.lengths = options.lengths.empty() ? listed : parse_lengths(options.lengths);
-  study.eps = read_eps(root);
+  CompareStudy study = read_compare_study(root, globals.seed);
+  if (!options.lengths.empty()) study.lengths = parse_lengths(options.lengths);
   config.check_all_used();
+  const FlowStudy flow = read_flow_study(root, globals.seed);
   warn_alpha(globals, flow.alpha, balanced_start_bound(flow.task));
   const std::vector<Json> rows = run_study(
       globals, "icl compare", config, compare_keys(study),

@@ -5,6 +5,7 @@
 #include "cli/icl_setup.h"
 #include "esscher/base/error.h"
 #include "esscher/config/train.h"
+#include "esscher/icl/exact_loss.h"
 #include "esscher/report/icl_report.h"
 #include "esscher/report/report.h"
 #include "esscher/store/run.h"
@@ -81,24 +82,6 @@ Json parameters(const std::vector<Readout>& heads) {
   return heads.size() == 1 ? list[0] : Json{{"heads", list}};
 }
 
-// The exact gradient of softmax at finite length, for one head with Gaussian
-// features.
-ExactLoss exact_loss(const TrainRun& plan, const RiskOptions& options) {
-  const TrainConfig& c = plan.config;
-  const bool needed = c.gradient == GradientEngine::exact && c.model == ModelKind::softmax &&
-                      !c.length.is_infinite() && c.heads == 1;
-  if (!needed) return {};
-  const RiskFunction risk = risk_function(c.task, c.model, c.length, options);
-  const double scale = 1 / as_risk(c);
-  return [risk, scale](std::span<const Readout> heads, std::vector<Readout>& gradient) {
-    gradient.resize(1);
-    const double value = risk(heads[0], &gradient[0]);
-    gradient[0].U *= scale;
-    gradient[0].r *= scale;
-    return scale * value;
-  };
-}
-
 // Runs what is missing. The state is kept before its cell is committed, so a
 // run that stopped between the two goes on from the state and commits the cell
 // then.
@@ -142,7 +125,7 @@ void icl_train(const Globals& globals, const IclOptions& options) {
   skip_preset(root);
   config.check_all_used();
 
-  Trainer trainer(plan.config, exact_loss(plan, flow.risk));
+  Trainer trainer(plan.config, exact_loss(plan.config, flow.risk));
   std::optional<Run> run;
   if (!globals.out.empty()) {
     run = Run::create_or_resume(globals.out, {"icl train", config.resolved_toml(), globals.seed});

@@ -165,6 +165,45 @@ std::vector<double> read_eps(const Table& root) {
   return sweep->numbers("eps", Range::positive());
 }
 
+void check_one_head(const ModelConfig& model) {
+  if (model.heads == 1) return;
+  throw CapabilityError("model.heads is " + std::to_string(model.heads) +
+                        ": exact risks and flows have one head; use icl train for several");
+}
+
+FlowStudy read_flow_study(const Table& root, std::uint64_t seed) {
+  FlowStudy study;
+  study.task = read_task(root);
+  const ModelConfig model = read_model(root, study.task);
+  check_one_head(model);
+  const FlowConfig flow = read_flow(root, seed);
+  study.kind = model.kind;
+  study.length = flow.length;
+  study.space = model.space;
+  study.theta0 = model.theta0;
+  study.flow = flow.options;
+  study.risk = flow.risk;
+  study.alpha = model.alpha;
+  skip_preset(root);
+  return study;
+}
+
+CompareStudy read_compare_study(const Table& root, std::uint64_t seed) {
+  const FlowStudy flow = read_flow_study(root, seed);
+  const FlowConfig more = read_flow(root, seed);
+  CompareStudy study;
+  study.setup.task = flow.task;
+  study.setup.space = flow.space;
+  study.setup.theta0 = flow.theta0;
+  study.setup.flow = flow.flow;
+  study.setup.risk = flow.risk;
+  study.setup.points = more.points;
+  study.setup.horizon_distance = more.horizon;
+  study.lengths = read_lengths(root, {Length(10), Length(100), Length(1000)});
+  study.eps = read_eps(root);
+  return study;
+}
+
 void skip_preset(const Table& root) {
   const std::optional<Table> preset = root.find_table("preset");
   if (!preset) return;

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "esscher/config/table.h"
-#include "esscher/icl/compare.h"
+#include "esscher/icl/study.h"
 
 namespace esscher {
 
@@ -50,6 +50,14 @@ FlowConfig read_flow(const Table& root, std::uint64_t seed);
 std::vector<Length> read_lengths(const Table& root, const std::vector<Length>& fallback);
 // sweep.eps, or none.
 std::vector<double> read_eps(const Table& root);
+
+// The whole of a flow or a comparison; [preset] is marked as read. One head: CapabilityError
+// otherwise.
+FlowStudy read_flow_study(const Table& root, std::uint64_t seed);
+CompareStudy read_compare_study(const Table& root, std::uint64_t seed);
+
+// Throws CapabilityError unless the model has one head.
+void check_one_head(const ModelConfig& model);
 
 // Marks [preset] as read, so that a file of experiments/ is an ordinary --config too.
 void skip_preset(const Table& root);

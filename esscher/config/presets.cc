@@ -1,5 +1,7 @@
 #include "esscher/config/presets.h"
 
+#include <algorithm>
+
 #include "esscher/base/error.h"
 #include "preset_files.h"  // made by cmake/presets.cmake
 
@@ -19,6 +21,7 @@ const std::vector<Preset>& presets() {
   static const std::vector<Preset> all = [] {
     std::vector<Preset> out;
     for (const PresetFile& file : kPresetFiles) out.push_back(describe(file));
+    std::ranges::sort(out, {}, &Preset::name);
     return out;
   }();
   return all;
@@ -30,7 +33,7 @@ Config load_preset(std::string_view name) {
     if (preset.name == name) return Config::parse(preset.toml, "preset " + preset.name);
     known += (known.empty() ? "" : ", ") + preset.name;
   }
-  throw ConfigError("--preset is '" + std::string(name) + "', expected one of: " + known);
+  throw ConfigError("preset is '" + std::string(name) + "', expected one of: " + known);
 }
 
 }  // namespace esscher

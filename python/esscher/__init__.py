@@ -64,6 +64,7 @@ from .measures import (
     measure,
 )
 from .models import Comparison, UserTask, compare, risk
+from .presets import Preset, preset, presets
 from .prompts import Estimate, Universal, expected_output, mean_square_error, universal
 from .random import Stream
 from .runs import Figure, Run
@@ -116,6 +117,9 @@ __all__ = [
     "MultiHeadGradients",
     "power_covariance",
     "predicted_exponent",
+    "Preset",
+    "preset",
+    "presets",
     "Product",
     "Rademacher",
     "Readout",

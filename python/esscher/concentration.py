@@ -72,6 +72,11 @@ def concentration(
     found = _esscher.concentration(
         measure, attention, queries, lengths, metrics, engine, query_count, replicates, seed
     )
+    return concentration_of(found)
+
+
+def concentration_of(found: Dict[str, Any]) -> Concentration:
+    """A Concentration from the dictionary of the compiled module."""
     return Concentration(found["rows"], found["fits"], found["regime"], found["how"])
 
 

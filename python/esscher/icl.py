@@ -186,5 +186,10 @@ def flow(
     if times is not None:
         options["times"] = times
     found = _esscher.flow(task, at.U, at.r, length, kind, parametrisation, options)
+    return flow_of(found)
+
+
+def flow_of(found: Dict[str, Any]) -> Flow:
+    """A Flow from the dictionary of the compiled module."""
     found["end"] = Readout(*found["end"])
     return Flow(**found)

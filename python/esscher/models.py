@@ -81,4 +81,9 @@ def compare(
     """Gradient flows from one start at each length and at infinity, side by side; L(eps) for each eps."""
     at = balanced_start(task) if start is None else start
     found = _esscher.compare(task, at.U, at.r, lengths, kinds, eps, parametrisation, as_stream(stream))
+    return comparison_of(found)
+
+
+def comparison_of(found: Dict[str, Any]) -> Comparison:
+    """A Comparison from the dictionary of the compiled module."""
     return Comparison(found["rows"], found.get("lengths", []), found.get("path", []))

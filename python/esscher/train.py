@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, List, NamedTuple
+from typing import Any, Dict, List, NamedTuple
 
 from . import _esscher
 from .charts import Charted, Spec, lines
@@ -67,12 +67,17 @@ def train(
     >>> t.status, t.steps, t.curve[-1].loss < t.curve[0].loss
     ('running', 200, True)
     """
-    options: dict[str, Any] = dict(
+    options: Dict[str, Any] = dict(
         model=model, parametrisation=parametrisation, heads=heads, init=init, alpha=alpha,
         score_scale=score_scale, optimizer=optimizer, learning_rate=learning_rate, momentum=momentum,
         batch=batch, gradient=gradient, seed=seed, curve_block=curve_block,
     )
     found = _esscher.train(task, length, steps, options)
+    return training_of(found)
+
+
+def training_of(found: Dict[str, Any]) -> Training:
+    """A Training from the dictionary of the compiled module."""
     found["curve"] = [LossPoint(*point) for point in found["curve"]]
     found["heads"] = [Readout(*head) for head in found["heads"]]
     return Training(**found)

@@ -1,6 +1,5 @@
 #include "arrays.h"
 #include "calls.h"
-#include "esscher/base/stop.h"
 #include "esscher/icl/bayes.h"
 #include "esscher/icl/features.h"
 #include "esscher/icl/flow.h"
@@ -8,6 +7,7 @@
 #include "esscher/icl/risk.h"
 #include "estimates.h"
 #include "readouts.h"
+#include "results.h"
 
 namespace esscher::python {
 namespace {
@@ -51,30 +51,6 @@ FlowOptions flow_options(const py::dict& given) {
   return options;
 }
 
-py::dict flow_out(const FlowResult& result, const Parametrisation& space) {
-  const auto n = static_cast<Index>(result.path.size());
-  Vector t(n), risk(n), norm(n);
-  Matrix theta(n, space.size());
-  for (Index i = 0; i < n; ++i) {
-    const FlowPoint& point = result.path[static_cast<std::size_t>(i)];
-    t(i) = point.t;
-    risk(i) = point.risk;
-    norm(i) = point.gradient_norm;
-    theta.row(i) = point.theta.transpose();
-  }
-  py::dict dict;
-  dict["status"] = std::string(name(result.status));
-  dict["t"] = out(VectorView(t));
-  dict["risk"] = out(VectorView(risk));
-  dict["gradient_norm"] = out(VectorView(norm));
-  dict["theta"] = out(MatrixView(theta));
-  dict["end"] = out(space.readout(result.end().theta));
-  dict["conserved_drift"] = result.conserved_drift;
-  dict["energy_defect"] = result.energy_defect;
-  dict["largest_increase"] = result.largest_increase;
-  return dict;
-}
-
 py::dict flow(const LinearRegressionTask& task, const py::object& U, const py::object& r,
               const py::object& length, const std::string& kind, const std::string& space_name,
               const py::dict& options) {
@@ -85,12 +61,8 @@ py::dict flow(const LinearRegressionTask& task, const py::object& U, const py::o
   space.token_dim = space.key_dim = task.token_dim();
   const FlowOptions flow_settings = flow_options(options);
   const FlowResult result = long_call([&] {
-    const RiskFunction risk = risk_function(task, parse_model_kind(kind), L, {});
-    const RiskFunction checked = [&](const Readout& at, Readout* gradient) {
-      check_stop();
-      return risk(at, gradient);
-    };
-    return gradient_flow(checked, space, parameters_of(space, start), flow_settings);
+    return run_flow(risk_function(task, parse_model_kind(kind), L, {}), space,
+                    parameters_of(space, start), flow_settings);
   });
   return flow_out(result, space);
 }

@@ -8,6 +8,7 @@
 #include "estimates.h"
 #include "python_measure.h"
 #include "readouts.h"
+#include "results.h"
 
 namespace esscher::python {
 namespace {
@@ -82,13 +83,7 @@ py::object compare(const LinearRegressionTask& task, const py::object& U, const 
   }
   for (const py::handle length : lengths) study.lengths.push_back(length_in("compare", length));
   for (const py::handle e : eps) study.eps.push_back(py::cast<double>(e));
-  return out(long_call([&] {
-    std::vector<Json> rows;
-    for (std::size_t i = 0; i < compare_keys(study).size(); ++i) {
-      for (Json& row : compare_rows(study, i)) rows.push_back(std::move(row));
-    }
-    return compare_document(rows);
-  }));
+  return out(long_call([&] { return run_compare(study); }));
 }
 
 }  // namespace

@@ -13,6 +13,7 @@ void bind_concentration(pybind11::module_& m);
 void bind_icl(pybind11::module_& m);
 void bind_models(pybind11::module_& m);
 void bind_train(pybind11::module_& m);
+void bind_presets(pybind11::module_& m);
 void bind_heads(pybind11::module_& m);
 void bind_runs(pybind11::module_& m);
 

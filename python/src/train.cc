@@ -1,8 +1,8 @@
 #include "esscher/icl/train.h"
 
 #include "arrays.h"
-#include "calls.h"
-#include "esscher/base/stop.h"
+#include "esscher/icl/exact_loss.h"
+#include "results.h"
 
 namespace esscher::python {
 namespace {
@@ -40,27 +40,8 @@ TrainConfig config_in(const LinearRegressionTask& task, const py::object& length
 
 py::dict train(const LinearRegressionTask& task, const py::object& length, std::int64_t steps,
                const py::dict& options) {
-  Trainer trainer(config_in(task, length, options));
-  run_interruptible([&] {
-    while (trainer.step() < steps && trainer.status() == TrainStatus::running) {
-      check_stop();
-      trainer.run(std::min<std::int64_t>(100, steps - trainer.step()));
-    }
-  });
-  py::list curve, heads;
-  for (const LossPoint& p : trainer.curve()) {
-    curve.append(py::make_tuple(p.first, p.last, p.loss, p.std_error));
-  }
-  for (const Readout& head : trainer.heads()) {
-    heads.append(py::make_tuple(out(MatrixView(head.U)), out(VectorView(head.r))));
-  }
-  py::dict result;
-  result["status"] = std::string(name(trainer.status()));
-  result["steps"] = trainer.step();
-  result["curve"] = curve;
-  result["heads"] = heads;
-  result["last_loss"] = trainer.last_loss();
-  return result;
+  const TrainConfig config = config_in(task, length, options);
+  return run_trainer(Trainer(config, exact_loss(config, {.stream = Stream(config.seed)})), steps);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 """A client that mypy --strict reads: public names have types."""
 
-from typing import Tuple
+from typing import List, Tuple
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,9 @@ def main() -> Tuple[float, es.Estimate]:
     error: es.Estimate = es.mean_square_error(mixed, head, np.ones(1), 10, replicates=4)
     length: float = es.inf
     flow = es.flow(es.LinearRegressionTask(2), length=length)
+    names: List[str] = [p.name for p in es.presets()]
+    found = es.preset(names[0]).config()
+    assert "task" in found
     return float(output[0]) + flow.risk[-1], error
 
 

@@ -1,0 +1,118 @@
+"""Published settings, runnable by name: the files of experiments/, built into the package."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from typing import Any, Dict, List, Mapping, Union
+
+from . import _esscher
+from .concentration import Concentration, concentration_of
+from .icl import Flow, flow_of
+from .models import Comparison, comparison_of
+from .train import Training, training_of
+
+Result = Union[Flow, Comparison, Training, Concentration]
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A published setting: where it comes from, what a run shows, and its configuration as TOML.
+
+    ``verb`` is the command it is meant for, e.g. "icl flow"; ``esscher icl flow --preset NAME`` gives
+    the same numbers as ``run()``.
+
+    >>> import esscher as es
+    >>> p = es.preset("zfb-shifts")
+    >>> p.verb, p.config()["task"]["dim"]
+    ('icl flow', 5)
+    """
+
+    name: str
+    verb: str
+    title: str
+    provenance: str
+    expected: str
+    toml: str
+
+    def config(self, changes: Mapping[str, Any] = {}) -> Dict[str, Any]:
+        """Its tables as nested dictionaries, with changes {"table.key": value} applied.
+
+        >>> import esscher as es
+        >>> es.preset("audit-d4").config({"task.dim": 2})["task"]["dim"]
+        2
+        """
+        return _esscher.preset_config(self.name, _assignments(changes))
+
+    def run(self, changes: Mapping[str, Any] = {}, *, seed: int = 0) -> Result:
+        """Computes it here: a Flow, Comparison, Training or Concentration, by its verb.
+
+        changes: {"table.key": value}, as ``--set`` of the program; an unknown key is a ConfigError.
+        Some presets take long; shorten them, e.g. with {"train.steps": 100} or {"flow.t_end": 1}.
+
+        >>> import esscher as es
+        >>> es.preset("zfb-shifts").run({"flow.t_end": 0.5}).status
+        't_end'
+        """
+        found = _esscher.run_preset(self.name, self.verb, _assignments(changes), seed)
+        if self.verb == "icl flow":
+            return flow_of(found)
+        if self.verb == "icl compare":
+            return comparison_of(found)
+        if self.verb == "icl train":
+            return training_of(found)
+        return concentration_of(found)
+
+    def __repr__(self) -> str:
+        return f"Preset({self.name!r}, verb={self.verb!r}, title={self.title!r})"
+
+
+def presets() -> List[Preset]:
+    """All published settings, in alphabetical order.
+
+    >>> import esscher as es
+    >>> for p in es.presets():
+    ...     print(f"{p.name:24} {p.verb}")
+    audit-d4                 icl compare
+    bohbot-rates             concentration
+    boursier-boyer           icl train
+    boursier-boyer-released  icl train
+    he-2503.12734            icl train
+    von-oswald               icl flow
+    zfb-shifts               icl flow
+    zhang-saxe-merged        icl flow
+    zhang-saxe-separate      icl flow
+    """
+    return [Preset(*fields) for fields in _esscher.presets()]
+
+
+def preset(name: str) -> Preset:
+    """The published setting of that name; ConfigError listing the names otherwise.
+
+    >>> import esscher as es
+    >>> print(es.preset("bohbot-rates").expected)
+    slope -1 of the mean squared error in the bulk regime, flatter when lambda_max passes 1/2
+    """
+    for found in presets():
+        if found.name == name:
+            return found
+    _esscher.preset_config(name, [])  # raises, with the list of names
+    raise AssertionError(name)
+
+
+def _assignments(changes: Mapping[str, Any]) -> List[str]:
+    return [f"{key}={_toml(value)}" for key, value in changes.items()]
+
+
+def _toml(value: Any) -> str:
+    """A value as TOML on one line; an infinite length is the text "inf"."""
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{key} = {_toml(item)}" for key, item in value.items()) + " }"
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(_toml(item) for item in value) + "]"
+    if isinstance(value, float) and math.isinf(value):
+        return '"inf"'
+    return json.dumps(value)

@@ -1,0 +1,116 @@
+#include "esscher/config/presets.h"
+
+#include <pybind11/stl.h>
+
+#include "calls.h"
+#include "esscher/base/error.h"
+#include "esscher/concentration/study.h"
+#include "esscher/config/icl.h"
+#include "esscher/config/sweep.h"
+#include "esscher/config/train.h"
+#include "esscher/icl/exact_loss.h"
+#include "results.h"
+
+namespace esscher::python {
+namespace {
+
+using Assignments = std::vector<std::string>;
+
+py::object out(const Value& value) {
+  if (const auto* table = value.map()) {
+    py::dict dict;
+    for (const auto& [key, item] : *table) dict[py::str(key)] = out(item);
+    return dict;
+  }
+  if (const auto* items = value.array()) {
+    py::list list;
+    for (const Value& item : *items) list.append(out(item));
+    return list;
+  }
+  if (const auto* b = std::get_if<bool>(&value.data)) return py::bool_(*b);
+  if (const auto* n = std::get_if<std::int64_t>(&value.data)) return py::int_(*n);
+  if (const auto* x = std::get_if<double>(&value.data)) return py::float_(*x);
+  return py::str(std::get<std::string>(value.data));
+}
+
+py::list all() {
+  py::list list;
+  for (const Preset& p : presets()) {
+    list.append(py::make_tuple(p.name, p.verb, p.title, p.provenance, p.expected, p.toml));
+  }
+  return list;
+}
+
+Config configure(const std::string& name, const Assignments& assignments) {
+  Config config = load_preset(name);
+  for (const std::string& assignment : assignments) config.set(assignment);
+  return config;
+}
+
+py::dict tables(const std::string& name, const Assignments& assignments) {
+  const Table root = configure(name, assignments).root();
+  py::dict dict;
+  for (const std::string& key : root.keys()) {
+    if (key != "preset") dict[py::str(key)] = out(root.value(key));
+  }
+  return dict;
+}
+
+py::object run_flow_preset(const Config& config, std::uint64_t seed) {
+  const FlowStudy study = read_flow_study(config.root(), seed);
+  (void)read_lengths(config.root(), {});
+  (void)read_eps(config.root());
+  config.check_all_used();
+  const FlowResult result = long_call([&] {
+    return run_flow(risk_function(study.task, study.kind, study.length, study.risk), study.space,
+                    study.theta0, study.flow);
+  });
+  return flow_out(result, study.space);
+}
+
+py::object run_compare_preset(const Config& config, std::uint64_t seed) {
+  const CompareStudy study = read_compare_study(config.root(), seed);
+  config.check_all_used();
+  return python::out(long_call([&] { return run_compare(study); }));
+}
+
+py::object run_train_preset(const Config& config, std::uint64_t seed) {
+  const TrainRun plan = read_train(config.root(), seed);
+  const FlowConfig flow = read_flow(config.root(), seed);
+  (void)read_lengths(config.root(), {});
+  (void)read_eps(config.root());
+  skip_preset(config.root());
+  config.check_all_used();
+  return run_trainer(Trainer(plan.config, exact_loss(plan.config, flow.risk)), plan.steps);
+}
+
+py::object run_concentration_preset(const Config& config, std::uint64_t seed) {
+  const Problem problem = read_problem(config.root());
+  const StudyOptions sweep = read_sweep(config.root(), seed);
+  skip_preset(config.root());
+  config.check_all_used();
+  return python::out(long_call([&] { return to_json(study(problem, sweep)); }));
+}
+
+// The result of the verb the preset is meant for.
+py::object run(const std::string& name, const std::string& verb, const Assignments& assignments,
+               std::uint64_t seed) {
+  const Config config = configure(name, assignments);
+  if (verb == "icl flow") return run_flow_preset(config, seed);
+  if (verb == "icl compare") return run_compare_preset(config, seed);
+  if (verb == "icl train") return run_train_preset(config, seed);
+  if (verb == "concentration") return run_concentration_preset(config, seed);
+  throw CapabilityError("preset " + name + " is for '" + verb +
+                        "', which Python does not run; use the program: esscher " + verb +
+                        " --preset " + name);
+}
+
+}  // namespace
+
+void bind_presets(py::module_& m) {
+  m.def("presets", &all);
+  m.def("preset_config", &tables);
+  m.def("run_preset", &run);
+}
+
+}  // namespace esscher::python

@@ -1,0 +1,82 @@
+"""Published settings: what they say of themselves, and the same numbers as the program."""
+
+import json
+import pathlib
+import subprocess
+
+import pytest
+
+import esscher as es
+
+EXPERIMENTS = pathlib.Path(__file__).resolve().parents[2] / "experiments"
+SHORT = {
+    "icl flow": {"flow.t_end": 0.2, "flow.log2_nodes": 6, "flow.draws": 50, "train.length": es.inf},
+    "icl compare": {"task.dim": 2, "sweep.lengths": [10, 100], "flow.log2_nodes": 6, "flow.points": 5},
+    "icl train": {"train.steps": 20, "train.length": 10, "train.curve_block": 10},
+    "concentration": {"sweep.lengths": [10, 100, 1000]},
+}
+KINDS = {
+    "icl flow": es.Flow,
+    "icl compare": es.Comparison,
+    "icl train": es.Training,
+    "concentration": es.Concentration,
+}
+NAMES = [p.name for p in es.presets()]
+
+
+def test_every_experiment_is_there():
+    assert NAMES == sorted(path.stem for path in EXPERIMENTS.glob("*.toml"))
+    for p in es.presets():
+        assert p.title and p.provenance and p.expected and p.verb in KINDS
+        assert p.toml == (EXPERIMENTS / f"{p.name}.toml").read_text()
+        assert "preset" not in p.config() and repr(p).startswith(f"Preset('{p.name}'")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_short_version_runs(name):
+    p = es.preset(name)
+    found = p.run(SHORT[p.verb])
+    assert type(found) is KINDS[p.verb]
+    assert found._repr_mimebundle_()
+
+
+def arguments(changes):
+    for key, value in changes.items():
+        yield from ("--set", f"{key}={json.dumps('inf' if value == es.inf else value)}")
+
+
+@pytest.mark.parametrize("name", ["zfb-shifts", "audit-d4", "he-2503.12734"])
+def test_the_program_gives_the_same_numbers(program, name):
+    p = es.preset(name)
+    mine = p.run(SHORT[p.verb], seed=3)
+    command = [program, *p.verb.split(), "--preset", name, "--seed", "3", "--json", "--quiet"]
+    done = subprocess.run([*command, *arguments(SHORT[p.verb])], check=True, capture_output=True, text=True)
+    theirs = json.loads(done.stdout)
+    if isinstance(mine, es.Flow):
+        assert [row["risk"] for row in theirs["path"]] == mine.risk.tolist()
+    elif isinstance(mine, es.Comparison):
+        assert theirs["rows"] == mine.rows and theirs["path"] == mine.path
+    else:
+        assert [row["loss"] for row in theirs["loss"]] == [p.loss for p in mine.curve]
+        assert theirs["parameters"]["heads"][0]["U"] == mine.heads[0].U.tolist()
+
+
+def test_changes_are_checked():
+    assert es.preset("audit-d4").config({"model.init": {"kind": "identity"}})["model"]["init"] == {"kind": "identity"}
+    with pytest.raises(es.ConfigError, match="preset is 'nobody', expected one of: audit-d4, bohbot-rates"):
+        es.preset("nobody")
+    with pytest.raises(es.ConfigError, match="train.stepz"):
+        es.preset("boursier-boyer").run({"train.stepz": 3})
+    with pytest.raises(es.ConfigError, match="task.dim"):
+        es.preset("zfb-shifts").run({"task.dim": "many"})
+    with pytest.raises(es.CapabilityError, match="icl train"):
+        es.preset("zfb-shifts").run({"model.heads": 2})
+
+
+def test_exact_gradient_of_softmax():
+    task = es.LinearRegressionTask(2)
+    found = es.train(task, 30, 20, gradient="exact", learning_rate=0.05, curve_block=1)
+    losses = [p.loss for p in found.curve]
+    assert losses == sorted(losses, reverse=True)
+    risk = es.risk(task, es.balanced_start(task, 0.1), 30)
+    assert abs(losses[0] / 2 - risk.value) < 6 * 3 * risk.std_error  # one scrambling against eight
