@@ -4,11 +4,12 @@
 #include <cmath>
 
 #include "esscher/base/error.h"
+#include "esscher/base/parallel.h"
 #include "esscher/estimate/moments.h"
 #include "esscher/measure/gaussian_view.h"
 #include "esscher/prompt/exact.h"
 #include "esscher/prompt/exact_mixture.h"
-#include "esscher/prompt/sampled_error.h"
+#include "esscher/prompt/sampled.h"
 
 namespace esscher {
 namespace {
@@ -19,32 +20,13 @@ using Table = std::vector<std::vector<QueryError>>;
 
 Table exact_errors(const std::vector<Metric>& metrics, const std::vector<std::int64_t>& lengths,
                    const AnyMeasure& mu, const Attention& attention, const VectorView& z) {
-  Table table;
-  const auto law = gaussian_law(mu);
-  const auto mixture = law ? std::nullopt : gaussian_mixture_law(mu);
-  for (Metric metric : metrics) {
-    auto& row = table.emplace_back();
-    for (std::int64_t L : lengths) {
-      const ErrorParts parts = law ? error_parts(metric, *law, attention, z, Length(L))
-                                   : error_parts(metric, *mixture, attention, z, Length(L));
-      QueryError e{parts.total(), 0, parts.bias2, kUnknown};
-      if (law) e.weights2 = 1 / effective_sample_size(*law, attention, z, Length(L));
-      row.push_back(e);
-    }
-  }
-  return table;
-}
-
-Table sampled_errors(const std::vector<Metric>& metrics, const std::vector<std::int64_t>& lengths,
-                     const AnyMeasure& mu, const Attention& attention, const VectorView& z,
-                     std::int64_t replicates, const Stream& stream) {
-  const auto law = gaussian_mixture_law(mu);
-  Table table;
-  for (Metric metric : metrics) {
-    auto& row = table.emplace_back();
-    for (const Estimate& e :
-         sampled_mean_square_error(metric, *law, attention, z, lengths, replicates, stream)) {
-      row.push_back({e.value, e.std_error, kUnknown, kUnknown});
+  const GaussianMixtureLaw law = *gaussian_mixture_law(mu);
+  Table table(metrics.size());
+  for (std::int64_t L : lengths) {
+    const double weights2 = 1 / effective_sample_size(law, attention, z, Length(L));
+    for (std::size_t k = 0; k < metrics.size(); ++k) {
+      const ErrorParts parts = error_parts(metrics[k], law, attention, z, Length(L));
+      table[k].push_back({parts.total(), 0, parts.bias2, weights2});
     }
   }
   return table;
@@ -86,7 +68,13 @@ class PrefixTilt {
   Matrix S2_;
 };
 
-// |X_hat - X|^2 from zbar - m_a and Chat - C_a.
+// What one prompt says at one length.
+struct PromptError {
+  Vector dm;   // zbar - m_a [d]
+  Matrix VdC;  // V (Chat - C_a) [dv,d]; empty where no metric reads it
+  double weights2 = 0;
+};
+
 double square_error(Metric metric, const Attention& attention, const VectorView& z,
                     const Vector& dm, const Matrix& VdC) {
   switch (metric) {
@@ -102,6 +90,82 @@ double square_error(Metric metric, const Attention& attention, const VectorView&
   return 0;
 }
 
+// Sums over prompts at one length.
+struct PromptSums {
+  std::vector<Moments> square;  // per metric
+  Vector dm;
+  Matrix VdC;
+  double weights2 = 0;
+
+  void merge(const PromptSums& other) {
+    if (square.empty()) {
+      *this = other;
+      return;
+    }
+    for (std::size_t k = 0; k < square.size(); ++k) square[k].merge(other.square[k]);
+    dm += other.dm;
+    VdC += other.VdC;
+    weights2 += other.weights2;
+  }
+};
+
+// draw(r) -> one PromptError per length. Blocks of replicates run in parallel and merge in order.
+template <class Draw>
+Table replicate_errors(const std::vector<Metric>& metrics, std::size_t lengths,
+                       const Attention& attention, const VectorView& z, std::int64_t replicates,
+                       const Draw& draw) {
+  constexpr std::int64_t kReplicates = 16;  // per block
+  const std::int64_t blocks = (replicates + kReplicates - 1) / kReplicates;
+  std::vector<std::vector<PromptSums>> sums(static_cast<std::size_t>(blocks));
+  parallel_for(blocks, [&](std::int64_t b) {
+    auto& mine = sums[static_cast<std::size_t>(b)];
+    mine.resize(lengths);
+    for (std::int64_t r = b * kReplicates; r < std::min(replicates, (b + 1) * kReplicates); ++r) {
+      const std::vector<PromptError> errors = draw(r);
+      for (std::size_t i = 0; i < lengths; ++i) {
+        const PromptError& e = errors[i];
+        PromptSums one{std::vector<Moments>(metrics.size()), e.dm, e.VdC, e.weights2};
+        for (std::size_t k = 0; k < metrics.size(); ++k) {
+          one.square[k].add(square_error(metrics[k], attention, z, e.dm, e.VdC));
+        }
+        mine[i].merge(one);
+      }
+    }
+  });
+  Table table(metrics.size());
+  const double R = static_cast<double>(replicates);
+  for (std::size_t i = 0; i < lengths; ++i) {
+    PromptSums all;
+    for (const auto& block : sums) all.merge(block[i]);
+    for (std::size_t k = 0; k < metrics.size(); ++k) {
+      QueryError e{all.square[k].mean(), 0, kUnknown, all.weights2 / R};
+      if (replicates > 1) {
+        e.std_error = all.square[k].std_error();
+        const double raw = square_error(metrics[k], attention, z, all.dm / R, all.VdC / R);
+        e.bias2 = (R * raw - e.value) / (R - 1);
+      }
+      table[k].push_back(e);
+    }
+  }
+  return table;
+}
+
+Table sampled_errors(const std::vector<Metric>& metrics, const std::vector<std::int64_t>& lengths,
+                     const AnyMeasure& mu, const Attention& attention, const VectorView& z,
+                     std::int64_t replicates, const Stream& stream) {
+  const bool covariance = std::any_of(metrics.begin(), metrics.end(), reads_covariance);
+  const Matrix R = covariance ? Matrix(attention.V().transpose()) : Matrix(attention.dim(), 0);
+  const SampledPrompt prompt(*gaussian_mixture_law(mu), attention.tilt(z), R);
+  const SampledDraw limit = prompt.limit();
+  return replicate_errors(metrics, lengths.size(), attention, z, replicates, [&](std::int64_t r) {
+    std::vector<PromptError> errors;
+    for (const SampledDraw& d : prompt.draw(lengths, stream.split(static_cast<std::uint64_t>(r)))) {
+      errors.push_back({d.zbar - limit.zbar, (d.CR - limit.CR).transpose(), d.weights2});
+    }
+    return errors;
+  });
+}
+
 Table direct_errors(const std::vector<Metric>& metrics, const std::vector<std::int64_t>& lengths,
                     const AnyMeasure& mu, const Attention& attention, const VectorView& z,
                     std::int64_t replicates, const Stream& stream) {
@@ -109,40 +173,19 @@ Table direct_errors(const std::vector<Metric>& metrics, const std::vector<std::i
   const Vector m = mu.tilted_mean(a);
   const bool covariance = std::any_of(metrics.begin(), metrics.end(), reads_covariance);
   const Matrix C = covariance ? mu.tilted_cov(a) : Matrix();
-  const std::size_t nL = lengths.size(), nM = metrics.size();
-  std::vector<std::vector<Moments>> moments(nM, std::vector<Moments>(nL));
-  std::vector<Vector> mean_shift(nL, Vector::Zero(a.size()));
-  std::vector<Moments> spread(nL), weights2(nL);
-  for (std::int64_t r = 0; r < replicates; ++r) {
+  return replicate_errors(metrics, lengths.size(), attention, z, replicates, [&](std::int64_t r) {
     const Empirical prompt = mu.sample(stream.split(static_cast<std::uint64_t>(r)), lengths.back());
     PrefixTilt tilt(a, covariance);
+    std::vector<PromptError> errors;
     std::int64_t l = 0;
-    for (std::size_t i = 0; i < nL; ++i) {
-      for (; l < lengths[i]; ++l) tilt.add(prompt.tokens().row(l).transpose() - m);
-      const Vector dm = tilt.mean();
-      const Matrix VdC = covariance ? Matrix(attention.V() * (tilt.cov() - C)) : Matrix();
-      for (std::size_t k = 0; k < nM; ++k) {
-        moments[k][i].add(square_error(metrics[k], attention, z, dm, VdC));
-      }
-      mean_shift[i] += dm / static_cast<double>(replicates);
-      weights2[i].add(tilt.weights2());
+    for (const std::int64_t L : lengths) {
+      for (; l < L; ++l) tilt.add(prompt.tokens().row(l).transpose() - m);
+      errors.push_back({tilt.mean(),
+                        covariance ? Matrix(attention.V() * (tilt.cov() - C)) : Matrix(),
+                        tilt.weights2()});
     }
-  }
-  Table table(nM);
-  for (std::size_t k = 0; k < nM; ++k) {
-    for (std::size_t i = 0; i < nL; ++i) {
-      QueryError e{moments[k][i].mean(), replicates > 1 ? moments[k][i].std_error() : 0, kUnknown,
-                   weights2[i].mean()};
-      if (!reads_covariance(metrics[k]) && replicates > 1) {
-        // |average|^2 contains the average's own variance (value - bias2)/R; take it out.
-        const double R = static_cast<double>(replicates);
-        const double raw = square_error(metrics[k], attention, z, mean_shift[i], Matrix());
-        e.bias2 = std::max(0.0, (R * raw - e.value) / (R - 1));
-      }
-      table[k].push_back(e);
-    }
-  }
-  return table;
+    return errors;
+  });
 }
 
 }  // namespace

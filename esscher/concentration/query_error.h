@@ -3,8 +3,13 @@
 //   exact    Gaussian tokens, or Gaussian mixtures for output and grad_v; no sampling
 //   sampled  Gaussian mixtures, every metric
 //   direct   any measure, tokens drawn by sample(); user data is resampled
-// One prompt of the longest length serves every shorter one (prefixes), so points of a curve share
-// random numbers.
+// One prompt of the longest length serves every metric and every shorter length (prefixes), so
+// points of a curve share random numbers.
+//
+// With R prompts of errors e_r, |average e|^2 has the mean bias2 + variance/R and the average of
+// |e|^2 has the mean bias2 + variance, hence the unbiased
+//   bias2 = (R |average e|^2 - average |e|^2) / (R - 1),
+// which may be negative; averages over queries keep the sign and are clipped once, at the end.
 #pragma once
 
 #include <cstdint>
@@ -24,9 +29,9 @@ inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 struct QueryError {
   double value = 0;
-  double std_error = 0;        // over prompts; 0 for exact
-  double bias2 = kUnknown;     // |E X_hat - X|^2
-  double weights2 = kUnknown;  // E sum omega^2: one over the effective sample size
+  double std_error = 0;     // over prompts; 0 for exact, and for one prompt, which shows no spread
+  double bias2 = kUnknown;  // |E X_hat - X|^2; unknown from one prompt
+  double weights2 = 0;      // E sum omega^2: one over the effective sample size
 };
 
 struct EngineChoice {

@@ -263,7 +263,8 @@ Study::State::Curve Study::State::query_curve(std::size_t metric, const std::vec
     r.ci = t.ci;
     r.asymptotic = constant.col(l).mean();
     r.ess = 1 / weights2.col(l).mean();
-    r.bias2 = bias.col(l).mean();
+    r.bias2 = bias.col(l).mean();  // unbiased, so noise may put it outside what a part can be
+    if (!std::isnan(r.bias2)) r.bias2 = std::clamp(r.bias2, 0.0, r.value);
     r.variance = r.value - r.bias2;
     r.frozen = frozen(r.L);
     if (!fixed) {

@@ -36,7 +36,7 @@ struct StudyOptions {
   std::vector<Metric> metrics = {Metric::output, Metric::grad_v, Metric::grad_u};
   Engine engine = Engine::automatic;
   std::int64_t queries = 512;  // drawn from nu, where it has to be sampled
-  // Prompts per query, where they have to be sampled; the sampled engine needs at least 2.
+  // Prompts per query, where they have to be sampled; one shows neither bias nor variance.
   std::int64_t replicates = 8;
   std::uint64_t seed = 0;
 };
@@ -49,8 +49,8 @@ struct StudyRow {
   double std_error = 0;   // 0: neither queries nor prompts were sampled
   Interval ci;            // 95 %
   double asymptotic = 0;  // constant / L; infinite in the slow regime
-  double ess = 0;         // 1 / E sum omega^2; NaN if the engine does not show it
-  double bias2 = 0;       // squared bias, averaged over queries; NaN likewise
+  double ess = 0;         // 1 / E sum omega^2 over queries and prompts
+  double bias2 = 0;       // squared bias, averaged over queries; NaN from one prompt per query
   double variance = 0;
   double frozen = 0;   // fraction of queries with L < e^{tau^2}; NaN unless scores are Gaussian
   bool heavy = false;  // the interval cannot be trusted: see flag

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <string>
 #include <vector>
@@ -106,8 +107,10 @@ ScoreMixture prepare(const GaussianMixtureLaw& law, const Attention& attention, 
 
 // Sums over components at one u.
 struct Node {
-  double psi = 0, F2 = 0;  // F_2[|W zeta|^2]
-  Vector F1;               // F_1[W zeta]
+  double psi = 0;
+  double weight2 = 0;  // F_2[1]
+  double F2 = 0;       // F_2[|W zeta|^2]
+  Vector F1;           // F_1[W zeta]
 };
 
 // sum_k p_k E[y] Wc_k = 0, so G_1 may be read as -D_1 there: the smaller of the two loses nothing.
@@ -123,6 +126,7 @@ Node node(const ScoreMixture& mixture, double u) {
     out.psi += p * m.psi;
     G1 += p * m.G1;
     D1 += p * m.D1;
+    out.weight2 += p * m.G2;
     by_G1 += p * m.G1 * part.Wc;
     by_D1 -= p * m.D1 * part.Wc;
     out.F1 -= p * part.tau * m.G2 * part.Wb;
@@ -147,8 +151,9 @@ double middle(const ScoreMixture& mixture, double L) {
 }
 
 struct Result {
-  Vector bias;        // W E[sum omega zeta]
-  double square = 0;  // E|W sum omega zeta|^2
+  Vector bias;          // W E[sum omega zeta]
+  double square = 0;    // E|W sum omega zeta|^2
+  double weights2 = 0;  // E[sum omega^2]
 };
 
 // The integrands need not have one peak, so the ends are where a monotone bound is negligible:
@@ -163,11 +168,12 @@ Result integrate(const ScoreMixture& mixture, std::int64_t L) {
   }
   const double du =
       TokenMoments::kStep * std::max(1.0, std::floor(narrowest / std::sqrt(2 * std::log(Ld) + 4)));
-  Result out{Vector::Zero(mixture.limit.size()), 0};
+  Result out{Vector::Zero(mixture.limit.size())};
   const auto add = [&](double u) {
     const Node n = node(mixture, u);
     const Survival survival(L, n.psi);
     out.bias += du * survival.power[1] * n.F1;
+    out.weights2 += du * survival.power[1] * n.weight2;
     out.square += du * (survival.power[1] * n.F2 + survival.power[2] * n.F1.squaredNorm());
     return n.psi;
   };
@@ -197,6 +203,16 @@ Vector expected_output(const GaussianMixtureLaw& law, const Attention& attention
   const ScoreMixture mixture = prepare(law, attention, z, attention.V());
   if (L.is_infinite()) return mixture.limit;
   return mixture.limit + integrate(mixture, L.count()).bias;
+}
+
+double effective_sample_size(const GaussianMixtureLaw& law, const Attention& attention,
+                             const VectorView& z, Length L) {
+  if (law.components.size() == 1) {
+    return effective_sample_size(law.components[0], attention, z, L);
+  }
+  const ScoreMixture mixture = prepare(law, attention, z, attention.V());
+  if (L.is_infinite()) return std::numeric_limits<double>::infinity();
+  return 1 / integrate(mixture, L.count()).weights2;
 }
 
 ErrorParts error_parts(Metric metric, const GaussianMixtureLaw& law, const Attention& attention,

@@ -19,6 +19,10 @@ namespace esscher {
 Vector expected_output(const GaussianMixtureLaw& law, const Attention& attention,
                        const VectorView& z, Length L);
 
+// 1 / E[sum omega^2], as for one Gaussian: E[sum omega^2] = L int F_2[1] phi^{L-1} du.
+double effective_sample_size(const GaussianMixtureLaw& law, const Attention& attention,
+                             const VectorView& z, Length L);
+
 ErrorParts error_parts(Metric metric, const GaussianMixtureLaw& law, const Attention& attention,
                        const VectorView& z, Length L);
 double mean_square_error(Metric metric, const GaussianMixtureLaw& law, const Attention& attention,
