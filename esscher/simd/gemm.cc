@@ -28,18 +28,25 @@ HWY_INLINE void tile(D d, Left left, const double* b, Index b_stride, double* c,
                      Index depth) {
   const Index N = hn::Lanes(d);
   hn::Vec<D> sum[R][W];
+  HWY_UNROLL(4)
   for (int i = 0; i < R; ++i) {
+    HWY_UNROLL(4)
     for (int j = 0; j < W; ++j) sum[i][j] = hn::LoadU(d, c + i * c_stride + j * N);
   }
   for (Index p = 0; p < depth; ++p) {
     hn::Vec<D> right[W];
+    HWY_UNROLL(4)
     for (int j = 0; j < W; ++j) right[j] = hn::LoadU(d, b + p * b_stride + j * N);
+    HWY_UNROLL(4)
     for (int i = 0; i < R; ++i) {
       const auto x = hn::Set(d, left.a[i * left.row + p * left.col]);
+      HWY_UNROLL(4)
       for (int j = 0; j < W; ++j) sum[i][j] = hn::MulAdd(x, right[j], sum[i][j]);
     }
   }
+  HWY_UNROLL(4)
   for (int i = 0; i < R; ++i) {
+    HWY_UNROLL(4)
     for (int j = 0; j < W; ++j) hn::StoreU(sum[i][j], d, c + i * c_stride + j * N);
   }
 }
