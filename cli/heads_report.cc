@@ -81,7 +81,7 @@ Json surrogate_table(const Json& row) {
   for (const Json& mixture : row["mixtures"]) {
     body.push_back({fmt::format("mixture of {}", mixture["k"].get<Index>()),
                     mixture["in_sample"]["lin"], mixture["in_sample"]["lin_c"],
-                    mixture["split"]["lin_c"]});
+                    mixture["split"].is_null() ? Json(nullptr) : mixture["split"]["lin_c"]});
   }
   return {{"title", "Error of each surrogate (medians over queries)"},
           {"columns", {"surrogate", "lin", "lin_c", "lin_c on unseen keys"}},

@@ -96,11 +96,10 @@ void fill_errors(const std::vector<PromptResult>& results,
     }
     auto row = std::find_if(out.mixtures.begin(), out.mixtures.end(),
                             [&](const MixtureRow& r) { return r.k == model.k; });
-    if (row == out.mixtures.end()) {
-      if (model.split) continue;
-      out.mixtures.push_back({.k = model.k, .in_sample = error, .split = error});
-    } else {
+    if (row != out.mixtures.end()) {
       row->split = error;
+    } else if (!model.split) {
+      out.mixtures.push_back({.k = model.k, .in_sample = error, .split = std::nullopt});
     }
   }
 }
@@ -205,10 +204,11 @@ void fill_histogram(const Head& head, const std::vector<PromptResult>& results,
   for (const PromptResult& query : results) {
     const Vector s =
         keys.topRows(std::min<Index>(keys.rows(), static_cast<Index>(query.n))) * query.a;
-    const double tau = std::sqrt((s.array() - s.mean()).square().mean());
+    const double mean = s.mean();
+    const double tau = std::sqrt((s.array() - mean).square().mean());
     if (!(tau > 0)) continue;
     for (Index l = 0; l < s.size(); ++l) {
-      const double x = (s(l) - s.mean()) / tau;
+      const double x = (s(l) - mean) / tau;
       const auto bin = static_cast<Index>(std::floor((x + 5.0) / 10.0 * kHistogramBins));
       if (bin >= 0 && bin < kHistogramBins) out.score_histogram(bin) += 1;
     }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,7 +39,7 @@ struct SurrogateError {
 struct MixtureRow {
   Index k = 0;
   SurrogateError in_sample;
-  SurrogateError split;
+  std::optional<SurrogateError> split;  // none if half of the keys are too few for k components
 };
 
 // The same head on the first n keys only, next to the exact Gaussian prediction.

@@ -31,8 +31,9 @@ Json cost_json(const HeadDiagnosis& head) {
 Json to_json(const HeadDiagnosis& head) {
   Json mixtures = Json::array();
   for (const MixtureRow& row : head.mixtures) {
-    mixtures.push_back(
-        {{"k", row.k}, {"in_sample", error_json(row.in_sample)}, {"split", error_json(row.split)}});
+    mixtures.push_back({{"k", row.k},
+                        {"in_sample", error_json(row.in_sample)},
+                        {"split", row.split ? error_json(*row.split) : Json(nullptr)}});
   }
   Json prefixes = Json::array();
   for (const PrefixRow& row : head.prefixes) {

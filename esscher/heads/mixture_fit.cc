@@ -17,6 +17,9 @@ namespace {
 constexpr double kNegligible = 1e-9;
 constexpr int kLloydSteps = 5;
 
+// Keys handled together: what is computed from them stays in the first caches.
+constexpr Index kBlock = 128;
+
 // Centres chosen with probability proportional to the squared distance to the nearest one so far.
 Matrix plus_plus(const MatrixView& keys, Index k, const Stream& stream) {
   const Index n = keys.rows();
@@ -31,7 +34,9 @@ Matrix plus_plus(const MatrixView& keys, Index k, const Stream& stream) {
       for (pick = 0; pick < n - 1 && left >= nearest(pick); ++pick) left -= nearest(pick);
     }
     centres.row(c) = keys.row(pick);
-    nearest = nearest.cwiseMin((keys.rowwise() - centres.row(c)).rowwise().squaredNorm());
+    for (Index l = 0; l < n; ++l) {
+      nearest(l) = std::min(nearest(l), (keys.row(l) - centres.row(c)).squaredNorm());
+    }
   }
   return centres;
 }
@@ -40,77 +45,116 @@ Matrix plus_plus(const MatrixView& keys, Index k, const Stream& stream) {
 Matrix lloyd(const MatrixView& keys, Matrix centres) {
   const Index n = keys.rows();
   const Index k = centres.rows();
-  Matrix assignment;
+  std::vector<Index> nearest(n);
   for (int step = 0; step < kLloydSteps; ++step) {
-    const Matrix products = keys * centres.transpose();
-    const Vector half_norms = 0.5 * centres.rowwise().squaredNorm();
-    assignment = Matrix::Zero(n, k);
+    // |key - centre|^2 is least where <key, centre> - |centre|^2 / 2 is largest.
+    Matrix products = (-0.5 * centres.rowwise().squaredNorm()).transpose().replicate(n, 1);
+    add_product(keys, Matrix(centres.transpose()), products);
+    Matrix sums = Matrix::Zero(k, keys.cols());
+    Vector counts = Vector::Zero(k);
     for (Index l = 0; l < n; ++l) {
-      Index best = 0;
-      (products.row(l).transpose() - half_norms).maxCoeff(&best);
-      assignment(l, best) = 1;
+      products.row(l).maxCoeff(&nearest[l]);
+      sums.row(nearest[l]) += keys.row(l);
+      counts(nearest[l]) += 1;
     }
-    const Vector counts = assignment.colwise().sum();
-    const Matrix sums = assignment.transpose() * keys;
     for (Index c = 0; c < k; ++c) {
       if (counts(c) > 0) centres.row(c) = sums.row(c) / counts(c);
     }
   }
+  Matrix assignment = Matrix::Zero(n, k);
+  for (Index l = 0; l < n; ++l) assignment(l, nearest[l]) = 1;
   return assignment;
+}
+
+// sum_l r_l (key_l - m)(key_l - m)' over the listed keys [d,d].
+Matrix scatter(const MatrixView& keys, const Matrix& r, Index c, const std::vector<Index>& members,
+               const Vector& mean) {
+  Matrix out = Matrix::Zero(keys.cols(), keys.cols());
+  Matrix rows(kBlock, keys.cols());
+  const auto count = static_cast<Index>(members.size());
+  for (Index first = 0; first < count; first += kBlock) {
+    const Index used = std::min(kBlock, count - first);
+    for (Index i = 0; i < used; ++i) {
+      const Index l = members[first + i];
+      rows.row(i) = std::sqrt(r(l, c)) * (keys.row(l) - mean.transpose());
+    }
+    add_gram(rows.topRows(used), rows.topRows(used), out);
+  }
+  return out;
 }
 
 // M-step: weights, means and covariances from responsibilities [n,k].
 void maximise(const MatrixView& keys, const Matrix& r, MixtureFit& fit) {
   const Index n = keys.rows();
-  const Index d = keys.cols();
-  Matrix rows(n, d);
+  std::vector<Index> members;
   for (Index c = 0; c < r.cols(); ++c) {
     const double weight = r.col(c).sum();
     if (weight < 1e-6) {  // an empty component keeps its place and fades
       fit.weights(c) = 1e-12;
       continue;
     }
-    fit.weights(c) = weight / static_cast<double>(n);
-    fit.means[c] = keys.transpose() * r.col(c) / weight;
-    Index used = 0;
+    members.clear();
+    Vector sum = Vector::Zero(keys.cols());
     for (Index l = 0; l < n; ++l) {
       if (r(l, c) < kNegligible) continue;
-      rows.row(used++) = std::sqrt(r(l, c)) * (keys.row(l) - fit.means[c].transpose());
+      members.push_back(l);
+      sum += r(l, c) * keys.row(l).transpose();
     }
-    Matrix cov = Matrix::Zero(d, d);
-    add_gram(rows.topRows(used), rows.topRows(used), cov);
-    fit.covs[c] = cov / weight;
+    fit.weights(c) = weight / static_cast<double>(n);
+    fit.means[c] = sum / weight;
+    fit.covs[c] = scatter(keys, r, c, members, fit.means[c]) / weight;
     fit.covs[c].diagonal().array() += fit.floor;
   }
   fit.weights /= fit.weights.sum();
 }
 
+// What turns a component's log density into a sum of squares: (key - m)' C^-1 (key - m) =
+// |W' key - W' m|^2 with C = L L', W = L^-T, which is upper triangular.
+struct Whitening {
+  Matrix W;         // [d,d]
+  Vector centre;    // W' m [d]
+  double constant;  // log w - log det L - d/2 log 2 pi
+
+  Whitening(double weight, const Vector& mean, const Matrix& cov) {
+    const Index d = mean.size();
+    const Eigen::LLT<Matrix> cholesky(cov);
+    const Matrix L = cholesky.matrixL();
+    W = L.triangularView<Eigen::Lower>().solve(Matrix::Identity(d, d)).transpose();
+    centre = W.transpose() * mean;
+    constant = std::log(weight) - L.diagonal().array().log().sum() -
+               0.5 * static_cast<double>(d) * std::log(2 * std::numbers::pi);
+  }
+};
+
 // log w_c + log N(key_l; m_c, C_c) [n,k].
 Matrix log_joint(const MixtureFit& fit, const MatrixView& keys) {
-  const Index d = keys.cols();
-  Matrix out(keys.rows(), fit.size());
+  std::vector<Whitening> whitenings;
   for (Index c = 0; c < fit.size(); ++c) {
-    const Eigen::LLT<Matrix> cholesky(fit.covs[c]);
-    const Matrix L = cholesky.matrixL();
-    // (key - m)' C^-1 (key - m) = |W' (key - m)|^2 with W = L^-T [d,d].
-    const Matrix W = L.triangularView<Eigen::Lower>().solve(Matrix::Identity(d, d)).transpose();
-    Matrix white = Matrix::Zero(keys.rows(), d);
-    add_product(keys.rowwise() - fit.means[c].transpose(), W, white);
-    const double constant = std::log(fit.weights(c)) - L.diagonal().array().log().sum() -
-                            0.5 * static_cast<double>(d) * std::log(2 * std::numbers::pi);
-    out.col(c) = (-0.5 * white.rowwise().squaredNorm()).array() + constant;
+    whitenings.emplace_back(fit.weights(c), fit.means[c], fit.covs[c]);
+  }
+  Matrix out(keys.rows(), fit.size());
+  for (Index first = 0; first < keys.rows(); first += kBlock) {
+    const Index rows = std::min(kBlock, keys.rows() - first);
+    for (Index c = 0; c < fit.size(); ++c) {
+      const Whitening& component = whitenings[c];
+      Vector squares = Vector::Zero(rows);
+      add_whitened_squares(keys.middleRows(first, rows), component.W, component.centre, squares);
+      out.col(c).segment(first, rows) = component.constant - 0.5 * squares.array();
+    }
   }
   return out;
 }
 
 // E-step in place: log joint [n,k] to responsibilities; returns the mean log-likelihood.
 double normalise(Matrix& log_r) {
+  constexpr double kNothing = -45;  // e^-45 is far below kNegligible: not worth an exponential
   double total = 0;
   for (Index l = 0; l < log_r.rows(); ++l) {
     const double top = log_r.row(l).maxCoeff();
-    const double lse = top + std::log((log_r.row(l).array() - top).exp().sum());
-    total += lse;
-    log_r.row(l) = (log_r.row(l).array() - lse).exp();
+    double sum = 0;
+    for (double& x : log_r.row(l)) sum += x = x - top < kNothing ? 0.0 : std::exp(x - top);
+    log_r.row(l) /= sum;
+    total += top + std::log(sum);
   }
   return total / static_cast<double>(log_r.rows());
 }

@@ -16,9 +16,9 @@ namespace esscher {
 
 struct MixtureFitOptions {
   int restarts = 3;
-  int short_iterations = 3;      // EM steps per start before choosing
-  int max_iterations = 12;       // EM steps of the chosen start
-  double tolerance = 1e-4;       // stop when the mean log-likelihood gains less than this
+  int short_iterations = 1;      // EM steps per start before choosing
+  int max_iterations = 6;        // EM steps of the chosen start: more do not move the surrogates
+  double tolerance = 1e-3;       // stop when the mean log-likelihood gains less than this
   double relative_floor = 1e-2;  // floor = this * mean variance of the keys
 };
 

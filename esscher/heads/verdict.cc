@@ -49,12 +49,12 @@ void judge_shape(HeadDiagnosis& head) {
   const std::string gap = "error " + short_number(head.gaussian.lin_c) + " against " +
                           short_number(head.control_lin_c) + " for Gaussian keys: " + cause(head);
   const MixtureRow* best = best_mixture(head);
-  const bool helps = best != nullptr && best->split.lin_c <= kUseful &&
-                     best->split.lin_c < 0.9 * head.gaussian_split.lin_c;
+  const bool helps = best != nullptr && best->split->lin_c <= kUseful &&
+                     best->split->lin_c < 0.9 * head.gaussian_split.lin_c;
   if (helps) {
     head.verdict = "needs " + std::to_string(best->k) + " components";
     head.reason = gap + "; a mixture of " + std::to_string(best->k) + " leaves " +
-                  short_number(best->split.lin_c) + " on unseen keys (one component " +
+                  short_number(best->split->lin_c) + " on unseen keys (one component " +
                   short_number(head.gaussian_split.lin_c) + ")";
     return;
   }
@@ -65,7 +65,7 @@ void judge_shape(HeadDiagnosis& head) {
   }
   head.verdict = "not linearisable";
   head.reason = gap + "; no mixture tried leaves less than " +
-                (best == nullptr ? std::string("1") : short_number(best->split.lin_c)) +
+                (best == nullptr ? std::string("1") : short_number(best->split->lin_c)) +
                 " on unseen keys";
 }
 
@@ -74,10 +74,10 @@ void judge_shape(HeadDiagnosis& head) {
 const MixtureRow* best_mixture(const HeadDiagnosis& head) {
   const MixtureRow* best = nullptr;
   for (const MixtureRow& row : head.mixtures) {
-    if (best == nullptr || row.split.lin_c < best->split.lin_c) best = &row;
+    if (row.split && (best == nullptr || row.split->lin_c < best->split->lin_c)) best = &row;
   }
   for (const MixtureRow& row : head.mixtures) {
-    if (row.split.lin_c <= 1.1 * best->split.lin_c) return &row;
+    if (row.split && row.split->lin_c <= 1.1 * best->split->lin_c) return &row;
   }
   return best;
 }

@@ -9,6 +9,9 @@
 namespace esscher {
 namespace {
 
+// Keys that enter the sums together: few enough for the caches.
+constexpr Index kPiece = 512;
+
 // Rows of `rows`, which start at key `first`, on the wanted side of the split.
 Matrix half(const Matrix& rows, Index first, bool fitted) {
   Matrix out(rows.rows(), rows.cols());
@@ -71,7 +74,7 @@ class Walk {
                                  : Matrix::Ones(keys.rows(), 1));
     }
     for (Index at = 0; at < keys.rows();) {
-      Index stop = keys.rows();  // the next end of a prompt inside this chunk
+      Index stop = std::min(keys.rows(), at + kPiece);  // or where a prompt ends before that
       for (const Index end : ends_) {
         if (end - first > at) stop = std::min(stop, end - first);
       }

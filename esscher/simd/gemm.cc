@@ -81,6 +81,61 @@ void Multiply(const double* a, Index a_row, Index a_col, const double* b, Index 
   }
 }
 
+// out[i] += |sum_p A(i,p) W(p,.) - centre|^2 over W vectors of columns, for R rows.
+template <int R, int W, class D>
+HWY_INLINE void squares_tile(D d, const double* a, Index a_stride, const double* w, Index w_stride,
+                             const double* centre, Index depth, double* out) {
+  const Index N = hn::Lanes(d);
+  hn::Vec<D> sum[R][W];
+  HWY_UNROLL(4)
+  for (int i = 0; i < R; ++i) {
+    HWY_UNROLL(4)
+    for (int j = 0; j < W; ++j) sum[i][j] = hn::Neg(hn::LoadU(d, centre + j * N));
+  }
+  for (Index p = 0; p < depth; ++p) {
+    hn::Vec<D> right[W];
+    HWY_UNROLL(4)
+    for (int j = 0; j < W; ++j) right[j] = hn::LoadU(d, w + p * w_stride + j * N);
+    HWY_UNROLL(4)
+    for (int i = 0; i < R; ++i) {
+      const auto x = hn::Set(d, a[i * a_stride + p]);
+      HWY_UNROLL(4)
+      for (int j = 0; j < W; ++j) sum[i][j] = hn::MulAdd(x, right[j], sum[i][j]);
+    }
+  }
+  HWY_UNROLL(4)
+  for (int i = 0; i < R; ++i) {
+    auto total = hn::Mul(sum[i][0], sum[i][0]);
+    HWY_UNROLL(4)
+    for (int j = 1; j < W; ++j) total = hn::MulAdd(sum[i][j], sum[i][j], total);
+    out[i] += hn::GetLane(hn::SumOfLanes(d, total));
+  }
+}
+
+// R rows against all columns of W, each panel of columns only as deep as it is not zero.
+template <int R>
+HWY_INLINE void squares_block(const double* a, Index a_stride, const double* w,
+                              const double* centre, Index n, double* out) {
+  const hn::ScalableTag<double> d;
+  const hn::CappedTag<double, 1> one;
+  const Index N = hn::Lanes(d);
+  Index j = 0;
+  for (; j + 3 * N <= n; j += 3 * N) {
+    squares_tile<R, 3>(d, a, a_stride, w + j, n, centre + j, j + 3 * N, out);
+  }
+  for (; j + N <= n; j += N) squares_tile<R, 1>(d, a, a_stride, w + j, n, centre + j, j + N, out);
+  for (; j < n; ++j) squares_tile<R, 1>(one, a, a_stride, w + j, n, centre + j, j + 1, out);
+}
+
+void WhitenedSquares(const double* a, Index a_stride, const double* w, const double* centre,
+                     Index m, Index n, double* out) {
+  Index i = 0;
+  for (; i + 4 <= m; i += 4) {
+    squares_block<4>(a + i * a_stride, a_stride, w, centre, n, out + i);
+  }
+  for (; i < m; ++i) squares_block<1>(a + i * a_stride, a_stride, w, centre, n, out + i);
+}
+
 }  // namespace esscher::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -89,6 +144,7 @@ namespace esscher {
 namespace {
 
 HWY_EXPORT(Multiply);
+HWY_EXPORT(WhitenedSquares);
 
 }  // namespace
 
@@ -108,6 +164,15 @@ void add_gram(const MatrixView& A, const MatrixView& B, Matrix& C) {
   ESSCHER_DISPATCH(Multiply)
   (A.data(), 1, A.outerStride(), B.data(), B.outerStride(), C.data(), C.cols(), A.cols(), A.rows(),
    B.cols());
+}
+
+void add_whitened_squares(const MatrixView& A, const Matrix& W, const Vector& centre, Vector& out) {
+  check_dimension("add_whitened_squares", "W (rows)", W.rows(), A.cols());
+  check_dimension("add_whitened_squares", "W (columns)", W.cols(), A.cols());
+  check_dimension("add_whitened_squares", "centre", centre.size(), A.cols());
+  check_dimension("add_whitened_squares", "out", out.size(), A.rows());
+  ESSCHER_DISPATCH(WhitenedSquares)
+  (A.data(), A.outerStride(), W.data(), centre.data(), A.rows(), A.cols(), out.data());
 }
 
 }  // namespace esscher

@@ -107,6 +107,16 @@ TEST(Diagnose, FewerKeysThanDimensionsAndDuplicatesAreFine) {
   EXPECT_EQ(one.ess, 1.0);
 }
 
+TEST(Diagnose, AMixtureIsNotPraisedForTheKeysItMemorised) {
+  HeadOptions options;
+  options.components = {2, 16};
+  const HeadDiagnosis head = diagnose(head_of("short", four_clusters(100, 3), 1.0, false), options);
+  ASSERT_EQ(head.mixtures.size(), 2u);
+  EXPECT_FALSE(head.mixtures[1].split.has_value());  // 50 keys are too few for 16 components
+  EXPECT_EQ(best_mixture(head)->k, 2);
+  EXPECT_TRUE(to_json(head)["mixtures"][1]["split"].is_null());
+}
+
 // A prompt longer than a chunk gives what the plain formulas give.
 TEST(Diagnose, ChunksDoNotShow) {
   const Index n = 20000;

@@ -42,10 +42,28 @@ TEST(Gemm, ReadsBlocksOfLargerMatrices) {
   EXPECT_TRUE(testing::close(C, A.block(1, 2, 5, 4) * A.block(3, 1, 4, 6), 1e-14));
 }
 
+TEST(Gemm, WhitenedSquaresAreSquaredNormsForAllShapes) {
+  for (const Index m : {0, 1, 4, 7}) {
+    for (const Index d : {1, 3, 4, 12, 13, 17, 64}) {
+      const Matrix A = random_matrix(m + 2, d + 3, 4).block(1, 2, m, d);
+      const Matrix W = random_matrix(d, d, 5).triangularView<Eigen::Upper>();
+      const Vector centre = random_matrix(d, 1, 6);
+      Vector out = Vector::Ones(m);
+      add_whitened_squares(A, W, centre, out);
+      const Matrix white = (A * W).rowwise() - centre.transpose();
+      const Vector expected = white.rowwise().squaredNorm().array() + 1.0;
+      EXPECT_TRUE(testing::close(out, expected, 1e-13)) << m << " " << d;
+    }
+  }
+}
+
 TEST(Gemm, RefusesShapesThatDisagree) {
   Matrix C = Matrix::Zero(2, 2);
   EXPECT_THROW(add_product(Matrix::Zero(2, 3), Matrix::Zero(2, 2), C), DimensionError);
   EXPECT_THROW(add_gram(Matrix::Zero(3, 2), Matrix::Zero(3, 3), C), DimensionError);
+  Vector out = Vector::Zero(2);
+  EXPECT_THROW(add_whitened_squares(C, C, Vector::Zero(3), out), DimensionError);
+  EXPECT_THROW(add_whitened_squares(Matrix::Zero(3, 2), C, Vector::Zero(2), out), DimensionError);
 }
 
 }  // namespace
