@@ -5,6 +5,7 @@
 #include <limits>
 #include <numbers>
 #include <string>
+#include <utility>
 
 #include "esscher/base/error.h"
 #include "esscher/simd/gemm.h"
@@ -78,7 +79,7 @@ Matrix scatter(const MatrixView& keys, const Matrix& r, Index c, const std::vect
       const Index l = members[first + i];
       rows.row(i) = std::sqrt(r(l, c)) * (keys.row(l) - mean.transpose());
     }
-    add_gram(rows.topRows(used), rows.topRows(used), out);
+    add_gram(rows.topRows(used), out);
   }
   return out;
 }
@@ -159,15 +160,20 @@ double normalise(Matrix& log_r) {
   return total / static_cast<double>(log_r.rows());
 }
 
-// Up to `steps` EM steps; leaves the log-likelihood of the parameters before the last M-step.
-void iterate(const MatrixView& keys, int steps, double tolerance, MixtureFit& fit) {
-  double before = -std::numeric_limits<double>::infinity();
+// Parameters and the responsibilities they give to the keys.
+struct State {
+  MixtureFit fit;
+  Matrix r;  // [n,k]
+};
+
+// Up to `steps` EM steps from the responsibilities.
+void iterate(const MatrixView& keys, int steps, double tolerance, State& state) {
   for (int step = 0; step < steps; ++step) {
-    Matrix r = log_joint(fit, keys);
-    fit.log_likelihood = normalise(r);
-    maximise(keys, r, fit);
-    if (fit.log_likelihood - before < tolerance) return;
-    before = fit.log_likelihood;
+    const double before = state.fit.log_likelihood;
+    maximise(keys, state.r, state.fit);
+    state.r = log_joint(state.fit, keys);
+    state.fit.log_likelihood = normalise(state.r);
+    if (state.fit.log_likelihood - before < tolerance) return;
   }
 }
 
@@ -189,16 +195,17 @@ MixtureFit fit_mixture(const MatrixView& keys, Index k, const Stream& stream,
       .covs = std::vector<Matrix>(k, Matrix::Identity(keys.cols(), keys.cols())),
       .floor = std::max(options.relative_floor * variance, std::numeric_limits<double>::min()),
       .log_likelihood = -std::numeric_limits<double>::infinity()};
-  MixtureFit best = start;
+  State best{start, {}};
   const int restarts = k == 1 ? 1 : options.restarts;
   for (int attempt = 0; attempt < restarts; ++attempt) {
-    MixtureFit fit = start;
-    maximise(keys, lloyd(keys, plus_plus(keys, k, stream.split(attempt))), fit);
-    iterate(keys, options.short_iterations, options.tolerance, fit);
-    if (attempt == 0 || fit.log_likelihood > best.log_likelihood) best = fit;
+    State state{start, lloyd(keys, plus_plus(keys, k, stream.split(attempt)))};
+    iterate(keys, options.short_iterations, options.tolerance, state);
+    if (attempt == 0 || state.fit.log_likelihood > best.fit.log_likelihood) {
+      best = std::move(state);
+    }
   }
   iterate(keys, options.max_iterations, options.tolerance, best);
-  return best;
+  return best.fit;
 }
 
 Matrix responsibilities(const MixtureFit& fit, const MatrixView& keys) {

@@ -70,7 +70,7 @@ void PromptMoments::add(const MatrixView& keys, const MatrixView& values,
     const auto k_used = k_rows.topRows(used);
     const auto v_used = v_rows.topRows(used);
     component.vv += v_used.squaredNorm();
-    add_gram(k_used, k_used, component.kk);
+    add_gram(k_used, component.kk);
     add_gram(v_used, k_used, component.vk);
   }
 }

@@ -166,6 +166,19 @@ void add_gram(const MatrixView& A, const MatrixView& B, Matrix& C) {
    B.cols());
 }
 
+void add_gram(const MatrixView& A, Matrix& C) {
+  check_dimension("add_gram", "C (rows)", C.rows(), A.cols());
+  check_dimension("add_gram", "C (columns)", C.cols(), A.cols());
+  constexpr Index kPanel = 12;  // rows of C whose part on and right of the diagonal is computed
+  const Index d = A.cols();
+  for (Index i = 0; i < d; i += kPanel) {
+    ESSCHER_DISPATCH(Multiply)
+    (A.data() + i, 1, A.outerStride(), A.data() + i, A.outerStride(), C.data() + i * d + i, d,
+     std::min(kPanel, d - i), A.rows(), d - i);
+  }
+  C.triangularView<Eigen::StrictlyLower>() = C.transpose();
+}
+
 void add_whitened_squares(const MatrixView& A, const Matrix& W, const Vector& centre, Vector& out) {
   check_dimension("add_whitened_squares", "W (rows)", W.rows(), A.cols());
   check_dimension("add_whitened_squares", "W (columns)", W.cols(), A.cols());

@@ -30,6 +30,10 @@ TEST(Gemm, AddsTheProductForAllShapes) {
         Matrix G = start;
         add_gram(Matrix(A.transpose()), B, G);
         EXPECT_TRUE(testing::close(G, C, 1e-15, 1.0));
+        const Matrix symmetric = start.transpose() * start;
+        Matrix S = symmetric;
+        add_gram(B, S);
+        EXPECT_TRUE(testing::close(S, symmetric + B.transpose() * B, 1e-13, 1.0));
       }
     }
   }
