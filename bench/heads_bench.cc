@@ -10,7 +10,6 @@
 #include <fstream>
 #include <string>
 
-#include "esscher/base/parallel.h"
 #include "esscher/heads/diagnose.h"
 
 namespace esscher {
@@ -77,9 +76,7 @@ void model(benchmark::State& state) {
   const HeadDiagnosis first = diagnose(model.front(), options);
   if (!(std::abs(first.gaussian.lin_c) < 10)) state.SkipWithError("implausible diagnosis");
   for (auto _ : state) {
-    parallel_for(heads, [&](std::int64_t h) {
-      benchmark::DoNotOptimize(diagnose(model[static_cast<std::size_t>(h)], options));
-    });
+    benchmark::DoNotOptimize(diagnose(model, options));
   }
 }
 BENCHMARK(model)->Arg(128)->Unit(benchmark::kSecond)->Iterations(1)->UseRealTime();

@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <optional>
 #include <vector>
 
 #include "cli/heads_report.h"
 #include "cli/verbs.h"
-#include "esscher/base/parallel.h"
+#include "esscher/base/error.h"
 #include "esscher/heads/diagnose.h"
 #include "esscher/heads/load.h"
 #include "esscher/heads/surrogate_file.h"
@@ -19,11 +20,12 @@ namespace {
 
 struct HeadsArguments {
   std::string file;
-  double scale = 0;
+  std::optional<double> scale;
   bool causal = false;
   bool no_causal = false;
   std::vector<Index> components = {2, 4, 8, 16, 32};
   Index queries = 128;
+  std::vector<Index> at;
   double tolerance = 0.1;
   std::string export_file;
 };
@@ -32,6 +34,7 @@ HeadOptions options_of(const HeadsArguments& arguments, const Globals& globals) 
   HeadOptions options;
   options.components = arguments.components;
   options.most_queries = arguments.queries;
+  options.queries = arguments.at;
   options.tolerance = arguments.tolerance;
   options.seed = globals.seed;
   return options;
@@ -39,7 +42,7 @@ HeadOptions options_of(const HeadsArguments& arguments, const Globals& globals) 
 
 HeadFileOptions file_options(const HeadsArguments& arguments) {
   HeadFileOptions options;
-  if (arguments.scale != 0) options.scale = arguments.scale;
+  options.scale = arguments.scale;
   if (arguments.causal || arguments.no_causal) options.causal = arguments.causal;
   return options;
 }
@@ -47,11 +50,12 @@ HeadFileOptions file_options(const HeadsArguments& arguments) {
 // What decides the numbers, as the configuration of the run.
 std::string run_config(const HeadsArguments& arguments) {
   return fmt::format(
-      "[heads]\nfile = \"{}\"\nscale = {}\ncausal = \"{}\"\ncomponents = [{}]\nqueries = {}\n"
-      "tolerance = {}\n",
-      arguments.file, arguments.scale,
+      "[heads]\nfile = \"{}\"\nscale = {}\ncausal = \"{}\"\ncomponents = [{}]\n"
+      "queries = {}\nat = [{}]\ntolerance = {}\n",
+      arguments.file, arguments.scale ? to_text(*arguments.scale) : "\"file\"",
       arguments.causal ? "yes" : (arguments.no_causal ? "no" : "file"),
-      fmt::join(arguments.components, ", "), arguments.queries, arguments.tolerance);
+      fmt::join(arguments.components, ", "), arguments.queries, fmt::join(arguments.at, ", "),
+      arguments.tolerance);
 }
 
 std::string table(const std::vector<Json>& rows) {
@@ -78,11 +82,8 @@ Row flat_row(const Json& diagnosis) {
 }
 
 std::vector<Json> diagnose_all(const std::vector<Head>& heads, const HeadOptions& options) {
-  std::vector<Json> rows(heads.size());
-  parallel_for(static_cast<std::int64_t>(heads.size()), [&](std::int64_t i) {
-    rows[static_cast<std::size_t>(i)] =
-        to_json(diagnose(heads[static_cast<std::size_t>(i)], options));
-  });
+  std::vector<Json> rows;
+  for (const HeadDiagnosis& row : diagnose(heads, options)) rows.push_back(to_json(row));
   return rows;
 }
 
@@ -161,7 +162,11 @@ void add_heads(CLI::App& app, Globals& globals) {
   verb->add_option("--components", arguments->components, "mixture sizes to try")
       ->delimiter(',')
       ->check(CLI::Range(2, 1024));
-  verb->add_option("--queries", arguments->queries, "queries per head")->check(CLI::PositiveNumber);
+  verb->add_option(
+          "--queries", arguments->queries,
+          "queries per head (default 128: of the second half if causal, else evenly spaced)")
+      ->check(CLI::PositiveNumber);
+  verb->add_option("--at", arguments->at, "numbers of the queries to use, from 0")->delimiter(',');
   verb->add_option("--tolerance", arguments->tolerance, "lin_c that counts as linear")
       ->check(CLI::PositiveNumber);
   verb->add_option("--export", arguments->export_file, "write the surrogates as .safetensors");

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "esscher/base/error.h"
+#include "esscher/base/parallel.h"
 #include "esscher/heads/verdict.h"
 #include "esscher/heads/walk.h"
 #include "esscher/prompt/exact_mixture.h"
@@ -217,6 +218,19 @@ void fill_histogram(const Head& head, const std::vector<PromptResult>& results,
   if (total > 0) out.score_histogram *= kHistogramBins / (10.0 * total);
 }
 
+void check_options(const Head& head, const HeadOptions& options) {
+  const std::string where = "head " + head.name;
+  for (const Index k : options.components) {
+    if (k < 2) throw_argument(where, "components", std::to_string(k), "at least 2");
+  }
+  if (options.most_queries < 1) {
+    throw_argument(where, "queries", std::to_string(options.most_queries), "at least 1");
+  }
+  if (!(options.tolerance > 0)) {
+    throw_argument(where, "tolerance", to_text(options.tolerance), "a positive number");
+  }
+}
+
 std::vector<Index> checked_queries(const Head& head, const HeadOptions& options) {
   if (options.queries.empty()) return default_queries(head, options.most_queries);
   for (const Index query : options.queries) {
@@ -232,6 +246,7 @@ std::vector<Index> checked_queries(const Head& head, const HeadOptions& options)
 
 HeadDiagnosis diagnose(const Head& head, const HeadOptions& options) {
   check_head(head);
+  check_options(head, options);
   std::vector<SurrogateModel> models = fit_models(head, options);
   const std::vector<PromptResult> results =
       walk_prompt(head, checked_queries(head, options), models);
@@ -256,6 +271,15 @@ HeadDiagnosis diagnose(const Head& head, const HeadOptions& options) {
   }
   fill_prefixes(head, results, out);
   fill_histogram(head, results, out);
+  return out;
+}
+
+std::vector<HeadDiagnosis> diagnose(const std::vector<Head>& heads, const HeadOptions& options) {
+  std::vector<HeadDiagnosis> out(heads.size());
+  parallel_for(static_cast<std::int64_t>(heads.size()), [&](std::int64_t i) {
+    const auto at = static_cast<std::size_t>(i);
+    out[at] = diagnose(heads[at], options);
+  });
   return out;
 }
 

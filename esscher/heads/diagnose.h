@@ -80,6 +80,8 @@ struct HeadDiagnosis {
 inline constexpr Index kHistogramBins = 50;
 
 HeadDiagnosis diagnose(const Head& head, const HeadOptions& options = {});
+// Several at a time, one per thread.
+std::vector<HeadDiagnosis> diagnose(const std::vector<Head>& heads, const HeadOptions& options);
 
 // The surrogate with k components over the whole prompt, for export; k = 1 is the Gaussian limit.
 Surrogate fit_surrogate(const Head& head, Index k, const HeadOptions& options = {});

@@ -163,7 +163,7 @@ std::vector<SurrogateModel> fit_models(const Head& head, const HeadOptions& opti
     keys.rowwise() -= origin_k.transpose();
     models.push_back({1, split, std::nullopt, {1, origin_k, origin_v}});
     for (const Index k : options.components) {
-      if (k < 2 || 4 * k > keys.rows()) continue;
+      if (4 * k > keys.rows()) continue;
       models.push_back({k,
                         split,
                         fit_mixture(keys, k, Stream(options.seed).split(k), options.fit),

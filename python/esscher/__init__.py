@@ -35,7 +35,7 @@ from .errors import (
     FileError,
     RuntimeFailure,
 )
-from .heads import diagnose, diagnose_file
+from .heads import heads
 from .icl import (
     Flow,
     LinearRegressionTask,
@@ -89,8 +89,6 @@ __all__ = [
     "Concentration",
     "concentration",
     "ConfigError",
-    "diagnose",
-    "diagnose_file",
     "DimensionError",
     "DomainError",
     "Empirical",
@@ -103,6 +101,7 @@ __all__ = [
     "flow",
     "Gaussian",
     "Gradients",
+    "heads",
     "inf",
     "Laplace",
     "LengthAnswer",

@@ -3,42 +3,97 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, List, Optional, Union
+from typing import Any, Dict, List, Optional, Sequence, Union, overload
 
 import numpy as np
 
 from . import _esscher
+from .errors import DimensionError
 from .types import ArrayLike
 
 Diagnosis = Dict[str, Any]
+Path = Union[str, "os.PathLike[str]"]
+COMPONENTS = (2, 4, 8, 16, 32)
 
 
-def diagnose(
+def _unstack(X: Any, heads: int) -> List[Any]:
+    """The matrix of each head; keys and values may be shared by groups of queries."""
+    if len(np.shape(X)) != 3:
+        return [X] * heads
+    if len(X) == 0 or heads % len(X) != 0:
+        raise DimensionError(f"heads: {len(X)} stacked matrices, expected a divisor of the {heads} in Q")
+    return [X[h * len(X) // heads] for h in range(heads)]
+
+
+@overload
+def heads(
     Q: ArrayLike,
     K: ArrayLike,
     V: ArrayLike,
     *,
     scale: Optional[float] = None,
-    causal: bool = False,
+    causal: Optional[bool] = None,
+    components: Sequence[int] = COMPONENTS,
+    queries: Union[int, Sequence[int]] = 128,
     tolerance: float = 0.1,
     seed: int = 0,
-) -> Diagnosis:
-    """One head from the queries [m,dk], keys [n,dk] and values [n,dv] that entered its softmax.
+) -> List[Diagnosis]: ...
 
-    scale is 1/sqrt(dk) unless given. The record is a row of ``esscher heads --json``: ``verdict`` in words, and
-    the numbers behind it.
+
+@overload
+def heads(
+    Q: Path,
+    *,
+    scale: Optional[float] = None,
+    causal: Optional[bool] = None,
+    components: Sequence[int] = COMPONENTS,
+    queries: Union[int, Sequence[int]] = 128,
+    tolerance: float = 0.1,
+    seed: int = 0,
+) -> List[Diagnosis]: ...
+
+
+def heads(
+    Q: Any,
+    K: Any = None,
+    V: Any = None,
+    *,
+    scale: Optional[float] = None,
+    causal: Optional[bool] = None,
+    components: Sequence[int] = COMPONENTS,
+    queries: Union[int, Sequence[int]] = 128,
+    tolerance: float = 0.1,
+    seed: int = 0,
+) -> List[Diagnosis]:
+    """One record per head: the rows of ``esscher heads --json``, ``verdict`` in words and the numbers behind it.
+
+    ``heads(Q, K, V)``: the queries [m,dk], keys [n,dk] and values [n,dv] that entered a softmax, or stacked heads
+    [h,m,dk], [h,n,dk], [h,n,dv]. ``heads(path)``: every head of a .safetensors or .npz file or of a folder of .npy
+    files. scale is the file's or 1/sqrt(dk), causal the file's or False, unless given; queries is how many to use,
+    or which.
 
     >>> import numpy as np, esscher as es
-    >>> X = np.random.default_rng(0).normal(size=(400, 4))
-    >>> sorted({"verdict", "tau2", "ess"} & set(es.diagnose(X, X, X, scale=0.1)))
+    >>> X = np.random.default_rng(0).normal(size=(3, 400, 4))
+    >>> [row["head"] for row in es.heads(X, X, X, scale=0.1, components=[2])]
+    ['head.0', 'head.1', 'head.2']
+    >>> row, = es.heads(X[0], X[0], X[0], scale=0.1)
+    >>> sorted({"verdict", "tau2", "ess"} & set(row))
     ['ess', 'tau2', 'verdict']
     """
+    options = {
+        "components": list(components),
+        "most_queries": queries if isinstance(queries, int) else 128,
+        "queries": [] if isinstance(queries, int) else list(queries),
+        "tolerance": tolerance,
+        "seed": seed,
+    }
+    if isinstance(Q, (str, os.PathLike)):
+        return _esscher.heads_of_file(os.fspath(Q), scale, causal, options)
+    if K is None or V is None:
+        raise TypeError("heads() needs Q, K and V, or the path of a file")
+    count = len(Q) if len(np.shape(Q)) == 3 else 1
     if scale is None:
-        width: Any = Q
-        scale = float(np.shape(width)[-1]) ** -0.5
-    return _esscher.diagnose(Q, K, V, scale, causal, seed, tolerance)[0]
-
-
-def diagnose_file(path: Union[str, os.PathLike[str]], *, tolerance: float = 0.1, seed: int = 0) -> List[Diagnosis]:
-    """Every head of a .safetensors or .npz file, or of a folder of .npy files."""
-    return _esscher.diagnose_file(os.fspath(path), seed, tolerance)
+        scale = float(np.shape(Q)[-1]) ** -0.5
+    return _esscher.heads_of_arrays(
+        _unstack(Q, count), _unstack(K, count), _unstack(V, count), scale, bool(causal), options
+    )

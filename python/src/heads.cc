@@ -1,3 +1,5 @@
+#include <pybind11/stl.h>
+
 #include <optional>
 
 #include "arrays.h"
@@ -8,13 +10,21 @@
 namespace esscher::python {
 namespace {
 
-py::object diagnose_all(const std::vector<Head>& heads, std::uint64_t seed, double tolerance) {
+HeadOptions head_options(const py::dict& given) {
   HeadOptions options;
-  options.seed = seed;
-  options.tolerance = tolerance;
+  options.components = given["components"].cast<std::vector<Index>>();
+  options.most_queries = given["most_queries"].cast<Index>();
+  options.queries = given["queries"].cast<std::vector<Index>>();
+  options.tolerance = given["tolerance"].cast<double>();
+  options.seed = given["seed"].cast<std::uint64_t>();
+  return options;
+}
+
+py::object diagnose_all(const std::vector<Head>& heads, const py::dict& given) {
+  const HeadOptions options = head_options(given);
   return out(long_call([&] {
     Json rows = Json::array();
-    for (const Head& head : heads) rows.push_back(to_json(diagnose(head, options)));
+    for (const HeadDiagnosis& row : diagnose(heads, options)) rows.push_back(to_json(row));
     return rows;
   }));
 }
@@ -22,15 +32,21 @@ py::object diagnose_all(const std::vector<Head>& heads, std::uint64_t seed, doub
 }  // namespace
 
 void bind_heads(py::module_& m) {
-  m.def("diagnose", [](const py::object& Q, const py::object& K, const py::object& V, double scale,
-                       bool causal, std::uint64_t seed, double tolerance) {
-    return diagnose_all({make_head("head", matrix_in("diagnose", "Q", Q).view(),
-                                   matrix_in("diagnose", "K", K).view(),
-                                   matrix_in("diagnose", "V", V).view(), scale, causal)},
-                        seed, tolerance);
-  });
-  m.def("diagnose_file", [](const std::string& path, std::uint64_t seed, double tolerance) {
-    return diagnose_all(load_heads(path), seed, tolerance);
+  m.def("heads_of_arrays",
+        [](const std::vector<py::object>& Q, const std::vector<py::object>& K,
+           const std::vector<py::object>& V, double scale, bool causal, const py::dict& options) {
+          std::vector<Head> heads;
+          for (std::size_t h = 0; h < Q.size(); ++h) {
+            const std::string name = Q.size() == 1 ? "head" : "head." + std::to_string(h);
+            heads.push_back(make_head(name, matrix_in(name, "Q", Q[h]).view(),
+                                      matrix_in(name, "K", K[h]).view(),
+                                      matrix_in(name, "V", V[h]).view(), scale, causal));
+          }
+          return diagnose_all(heads, options);
+        });
+  m.def("heads_of_file", [](const std::string& path, std::optional<double> scale,
+                            std::optional<bool> causal, const py::dict& options) {
+    return diagnose_all(load_heads(path, {.scale = scale, .causal = causal}), options);
   });
 }
 

@@ -65,17 +65,38 @@ def test_twins_come_closer_with_length():
     assert found.chart()["data"]["values"]
 
 
-def test_diagnose():
+def test_heads_of_arrays():
     X = np.random.default_rng(1).normal(size=(600, 4))
-    row = es.diagnose(X[:50], X, X, scale=0.2)
+    (row,) = es.heads(X[:50], X, X, scale=0.2)
     assert row["n"] == 600 and row["verdict"]
+    (few,) = es.heads(X[:50], X, X, scale=0.2, components=[3], queries=[1, 7])
+    assert few["queries"] == 2 and [m["k"] for m in few["mixtures"]] == [3]
     with pytest.raises(es.Error):
-        es.diagnose(X[:50], X, X[:5])
+        es.heads(X[:50], X, X[:5])
+    with pytest.raises(es.ArgumentError, match="components"):
+        es.heads(X, X, X, components=[0])
+    with pytest.raises(es.ArgumentError, match="query"):
+        es.heads(X, X, X, queries=[600])
+    with pytest.raises(TypeError):
+        es.heads(X)
 
 
-def test_diagnose_file(tmp_path):
+def test_stacked_heads_share_keys():
+    X = np.random.default_rng(2).normal(size=(4, 200, 3))
+    rows = es.heads(X, X[:2], X[:2], causal=True, components=[2])
+    (third,) = es.heads(X[2], X[1], X[1], causal=True, components=[2])
+    assert [row["head"] for row in rows] == ["head.0", "head.1", "head.2", "head.3"]
+    assert {**rows[2], "head": "head"} == third
+    with pytest.raises(es.DimensionError):
+        es.heads(X, X[:3], X[:3])
+    X[1, 5, 0] = np.nan
+    with pytest.raises(es.Error, match="head.1"):
+        es.heads(X, X, X)
+
+
+def test_heads_of_a_file(tmp_path):
     X = np.random.default_rng(1).normal(size=(300, 4))
     np.savez(tmp_path / "heads.npz", **{"a.Q": X, "a.K": X, "a.V": X, "b.Q": X, "b.K": X, "b.V": X})
-    assert [row["head"] for row in es.diagnose_file(tmp_path / "heads.npz")] == ["a", "b"]
+    assert [row["head"] for row in es.heads(tmp_path / "heads.npz")] == ["a", "b"]
     with pytest.raises(es.FileError):
-        es.diagnose_file(tmp_path / "none.npz")
+        es.heads(tmp_path / "none.npz")

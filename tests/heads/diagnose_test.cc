@@ -162,6 +162,24 @@ TEST(Diagnose, ExportedSurrogatesReproduceTheReportedErrors) {
   }
 }
 
+TEST(Diagnose, RefusesOptionsThatMeanNothingAndNamesTheHead) {
+  const Head head = head_of("who", normals(20, 2, 12), 1.0, false);
+  std::vector<HeadOptions> wrong(5);
+  wrong[0].queries = {128};
+  wrong[1].queries = {-1};
+  wrong[2].most_queries = 0;
+  wrong[3].components = {1};
+  wrong[4].tolerance = 0;
+  for (const HeadOptions& options : wrong) {
+    try {
+      diagnose(head, options);
+      FAIL();
+    } catch (const ArgumentError& error) {
+      EXPECT_NE(std::string(error.what()).find("head who"), std::string::npos) << error.what();
+    }
+  }
+}
+
 struct Published {
   const char* name;
   double tau2, ess, lin_c, control;
