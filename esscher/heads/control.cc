@@ -18,13 +18,16 @@ Control gaussian_control(std::int64_t n, const QueryMoments& query) {
   if (n < 2 || !(query.tau2 > 0)) return {};
   const double tau2 = query.tau2;
   const auto N = static_cast<double>(n);
-  const Universal4 u = universal4(n, std::min(std::sqrt(tau2), kMaxTau));
-  const double S2 = u.M2c + 2 * tau2 * u.M1 - tau2 * tau2;
-  const double v = tau2 * (1 + u.v1_ratio);
-  const double S_vhat = tau2 * u.M1 * (1 - 1 / N) + tau2 * (u.M1 + v) / N;
+  const double tau = std::min(std::sqrt(tau2), kMaxTau);
+  const double beyond = std::sqrt(tau2) / tau;  // 1 within reach
+  const Universal4 u = universal4(n, tau);
+  const double M1 = beyond * u.M1;
+  const double S2 = beyond * beyond * (u.M2c + 2 * tau * tau * u.M1 - std::pow(tau, 4));
+  const double v = beyond * tau * tau * (1 + u.v1_ratio);
+  const double S_vhat = tau2 * M1 * (1 - 1 / N) + tau2 * (M1 + v) / N;
   const double vhat2 = tau2 * tau2 * (1 - 1 / (N * N));
   const double along = S2 - tau2 / N + vhat2 - 2 * S_vhat;
-  const double across = u.H - 2 * (1 + u.M1) / N + (1 + tau2 * (1 - 1 / N)) / N;
+  const double across = u.H - 2 * (1 + M1) / N + (1 + tau2 * (1 - 1 / N)) / N;
   const double gain = query.signal2 / (tau2 * tau2);
   const double rest = std::max(0.0, query.value_var - query.signal2 / tau2);
   return {.error2 = std::max(0.0, gain * along + rest * across),

@@ -32,7 +32,8 @@ struct Control {
   [[nodiscard]] double relative() const;
 };
 
-// n >= 1, tau <= 40 (prompt/universal.h).
+// n >= 1. Beyond kMaxTau (prompt/universal.h), where every prompt is frozen on its largest scores,
+// S and v are carried on as multiples of tau.
 Control gaussian_control(std::int64_t n, const QueryMoments& query);
 
 // Smallest L with relative() <= tolerance, found by doubling and bisection; kNeverLinear if there

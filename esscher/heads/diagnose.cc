@@ -7,27 +7,15 @@
 
 #include "esscher/base/error.h"
 #include "esscher/base/parallel.h"
+#include "esscher/heads/mixture_control.h"
+#include "esscher/heads/quantile.h"
 #include "esscher/heads/verdict.h"
 #include "esscher/heads/walk.h"
-#include "esscher/prompt/exact_mixture.h"
 
 namespace esscher {
 namespace {
 
-constexpr Index kMixtureControlQueries = 8;  // the exact mixture engine is the dearest part
-constexpr Index kLengthQueries = 5;          // representatives for linear_from, by quantile of tau2
-
-double quantile(std::vector<double> values, double p) {
-  if (values.empty()) return 0;
-  const auto at = static_cast<std::ptrdiff_t>(p * static_cast<double>(values.size() - 1) + 0.5);
-  std::nth_element(values.begin(), values.begin() + at, values.end());
-  const double high = values[at];
-  if (p != 0.5 || values.size() % 2 == 1) return high;
-  const double low = *std::max_element(values.begin(), values.begin() + at);
-  return 0.5 * (low + high);
-}
-
-double median(const std::vector<double>& values) { return quantile(values, 0.5); }
+constexpr Index kLengthQueries = 5;  // representatives for linear_from, by quantile of tau2
 
 // Median over queries of error / scale; 0/0 (nothing to explain, nothing missed) counts as 0.
 double median_ratio(const std::vector<double>& errors, const std::vector<double>& scales) {
@@ -125,29 +113,6 @@ void fill_control(const std::vector<PromptResult>& results, double tolerance, He
   const double typical = quantile(lengths, 0.5);
   out.linear_from =
       std::isinf(typical) ? kNeverLinear : static_cast<std::int64_t>(std::llround(typical));
-}
-
-// The exact error of the mixture's own limit on prompts drawn from that mixture.
-double mixture_control(const Head& head, const SurrogateModel& model,
-                       const std::vector<PromptResult>& results) {
-  const GaussianMixtureLaw law = token_law(model.moments.surrogate(model.floor()));
-  const Index d = head.dk + head.dv;
-  Matrix U = Matrix::Zero(d, d);
-  U.topLeftCorner(head.dk, head.dk).setIdentity();
-  Matrix V = Matrix::Zero(head.dv, d);
-  V.rightCols(head.dv).setIdentity();
-  const Attention attention = Attention::from_uv(U, V);
-  std::vector<double> ratios;
-  const auto count = static_cast<Index>(results.size());
-  for (Index i = 0; i < std::min(kMixtureControlQueries, count); ++i) {
-    const PromptResult& query = results[i * count / std::min(kMixtureControlQueries, count)];
-    Vector z = Vector::Zero(d);
-    z.head(head.dk) = query.a;
-    const double error2 =
-        mean_square_error(Metric::output, law, attention, z, static_cast<std::int64_t>(query.n));
-    ratios.push_back(std::sqrt(error2) / std::max(query.signal, 1e-300));
-  }
-  return median(ratios);
 }
 
 PrefixRow prefix_row(const Matrix& keys, const Matrix& values,
@@ -248,8 +213,8 @@ HeadDiagnosis diagnose(const Head& head, const HeadOptions& options) {
   check_head(head);
   check_options(head, options);
   std::vector<SurrogateModel> models = fit_models(head, options);
-  const std::vector<PromptResult> results =
-      walk_prompt(head, checked_queries(head, options), models);
+  const std::vector<Index> queries = checked_queries(head, options);
+  const std::vector<PromptResult> results = walk_prompt(head, queries, models);
   HeadDiagnosis out;
   out.name = head.name;
   out.n = head.n;
@@ -261,14 +226,14 @@ HeadDiagnosis diagnose(const Head& head, const HeadOptions& options) {
   fill_scores(results, out);
   fill_errors(results, models, out);
   fill_control(results, options.tolerance, out);
-  judge(out, options.tolerance);
-  if (const MixtureRow* best = best_mixture(out); best != nullptr && !head.causal) {
+  if (const MixtureRow* best = best_mixture(out); best != nullptr) {
     for (const SurrogateModel& model : models) {
-      if (model.k != best->k || model.split) continue;
-      out.mixture_control_k = model.k;
-      out.mixture_control_lin_c = mixture_control(head, model, results);
+      if (model.k == best->k && !model.split) {
+        out.mixture_control = mixture_control(head, queries, results, model);
+      }
     }
   }
+  judge(out, options.tolerance);
   fill_prefixes(head, results, out);
   fill_histogram(head, results, out);
   return out;

@@ -42,6 +42,13 @@ struct MixtureRow {
   std::optional<SurrogateError> split;  // none if half of the keys are too few for k components
 };
 
+// The exact error of a mixture's limit on prompts drawn from it (heads/mixture_control.h).
+struct MixtureControl {
+  Index k = 0;        // the best on unseen keys
+  Index queries = 0;  // how many took part
+  double lin_c = 0;   // median over them
+};
+
 // The same head on the first n keys only, next to the exact Gaussian prediction.
 struct PrefixRow {
   Index n = 0;
@@ -66,9 +73,8 @@ struct HeadDiagnosis {
 
   SurrogateError mean_only, uncentred, gaussian, gaussian_split;
   std::vector<MixtureRow> mixtures;
-  double control_lin_c = 0;          // exact, same n and moments, Gaussian keys
-  double mixture_control_lin_c = 0;  // exact, keys from the fitted mixture; 0 if none was needed
-  Index mixture_control_k = 0;
+  double control_lin_c = 0;                       // exact, same n and moments, Gaussian keys
+  std::optional<MixtureControl> mixture_control;  // none if there is no mixture or none in reach
   std::int64_t linear_from = 0;  // median query within tolerance; kNeverLinear beyond 10^15
 
   std::string verdict;

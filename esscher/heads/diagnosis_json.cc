@@ -44,7 +44,7 @@ Json to_json(const HeadDiagnosis& head) {
                         {"control_high", number(row.control_high)}});
   }
   const bool never = head.linear_from == kNeverLinear;
-  const bool has_mixture_control = head.mixture_control_k > 0;
+  const auto& control = head.mixture_control;
   return {{"head", head.name},
           {"n", head.n},
           {"d", head.dk},
@@ -67,10 +67,11 @@ Json to_json(const HeadDiagnosis& head) {
           {"gaussian", error_json(head.gaussian)},
           {"gaussian_split", error_json(head.gaussian_split)},
           {"mixtures", mixtures},
-          {"mixture_control",
-           has_mixture_control
-               ? Json{{"k", head.mixture_control_k}, {"lin_c", number(head.mixture_control_lin_c)}}
-               : Json(nullptr)},
+          {"mixture_control", control ? Json{{"k", control->k},
+                                             {"lin_c", number(control->lin_c)},
+                                             {"queries", control->queries},
+                                             {"covers", "best k on unseen keys"}}
+                                      : Json(nullptr)},
           {"linear_from", never ? Json(nullptr) : Json(head.linear_from)},
           {"linear_from_text", never ? "not before 10^15" : std::to_string(head.linear_from)},
           {"cost", cost_json(head)},

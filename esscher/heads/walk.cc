@@ -45,8 +45,10 @@ Vector mean_row(const Matrix& rows) { return rows.colwise().mean(); }
 
 class Walk {
  public:
-  Walk(const Head& head, const std::vector<Index>& queries, std::vector<SurrogateModel>& models)
+  Walk(const Head& head, const std::vector<Index>& queries, std::vector<SurrogateModel>& models,
+       const std::function<void(std::size_t)>& reached)
       : models_(models),
+        reached_(reached),
         origin_k_(models.front().moments.origin_k()),
         origin_v_(models.front().moments.origin_v()),
         a_(static_cast<Index>(queries.size()), head.dk),
@@ -81,7 +83,9 @@ class Walk {
       advance(first + at, keys.middleRows(at, stop - at), values.middleRows(at, stop - at),
               scores.middleRows(at, stop - at), shares, at);
       for (std::size_t i = 0; i < ends_.size(); ++i) {
-        if (ends_[i] == first + stop) results_[i] = evaluate(static_cast<Index>(i));
+        if (ends_[i] != first + stop) continue;
+        results_[i] = evaluate(static_cast<Index>(i));
+        if (reached_) reached_(i);
       }
       at = stop;
     }
@@ -140,6 +144,7 @@ class Walk {
   }
 
   std::vector<SurrogateModel>& models_;
+  const std::function<void(std::size_t)>& reached_;
   Vector origin_k_;
   Vector origin_v_;
   Matrix a_;  // [queries,dk]
@@ -174,8 +179,9 @@ std::vector<SurrogateModel> fit_models(const Head& head, const HeadOptions& opti
 }
 
 std::vector<PromptResult> walk_prompt(const Head& head, const std::vector<Index>& queries,
-                                      std::vector<SurrogateModel>& models) {
-  Walk walk(head, queries, models);
+                                      std::vector<SurrogateModel>& models,
+                                      const std::function<void(std::size_t)>& reached) {
+  Walk walk(head, queries, models, reached);
   const Index last = walk.last_end();
   for (Index first = 0; first < last; first += kHeadChunk) {
     const Index rows = std::min(kHeadChunk, last - first);

@@ -3,6 +3,7 @@
 // prompt ends.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -47,7 +48,10 @@ struct PromptResult {
   std::vector<double> errors;  // |T - T_model|, one per model
 };
 
+// Every query at the end of its prompt. `reached(i)`, if given, is called when the models hold
+// exactly the prompt of queries[i].
 std::vector<PromptResult> walk_prompt(const Head& head, const std::vector<Index>& queries,
-                                      std::vector<SurrogateModel>& models);
+                                      std::vector<SurrogateModel>& models,
+                                      const std::function<void(std::size_t)>& reached = {});
 
 }  // namespace esscher

@@ -58,6 +58,24 @@ TEST(Control, IsTheMeanOverGaussianPrompts) {
   }
 }
 
+// tau = 150 is beyond the universal functions; the frozen law continues them.
+TEST(Control, GoesOnWhereEveryPromptIsFrozen) {
+  for (const int n : {2, 20, 300}) {
+    constexpr double tau = 150;
+    constexpr int kPrompts = 4000;
+    double error = 0, signal = 0;
+    for (int r = 0; r < kPrompts; ++r) {
+      const Draw one = draw(n, tau, tau, 0.5, Stream(12, n).split(r));
+      error += one.error2 / kPrompts;
+      signal += one.signal2 / kPrompts;
+    }
+    const Control got =
+        gaussian_control(n, {.tau2 = tau * tau, .signal2 = tau * tau, .value_var = 1.5});
+    EXPECT_TRUE(testing::close(got.error2, error, 0.1)) << n;
+    EXPECT_TRUE(testing::close(got.signal2, signal, 0.1)) << n;
+  }
+}
+
 TEST(Control, LinearFromIsTheFirstLengthWithinTolerance) {
   const QueryMoments query{.tau2 = 1.0, .signal2 = 1.0, .value_var = 4.0};
   const std::int64_t L = linear_from(query, 0.1);

@@ -8,6 +8,8 @@
 #include "esscher/heads/load.h"
 #include "esscher/heads/truth.h"
 #include "esscher/heads/verdict.h"
+#include "esscher/measure/gaussian.h"
+#include "esscher/measure/mixture.h"
 #include "tests/testing.h"
 
 namespace esscher {
@@ -62,8 +64,69 @@ TEST(Diagnose, TheRightNumberOfComponentsWinsOutOfSample) {
   ASSERT_NE(best, nullptr);
   EXPECT_EQ(best->k, 4) << head.reason;
   EXPECT_EQ(head.verdict, "needs 4 components") << head.reason;
-  EXPECT_EQ(head.mixture_control_k, 4);
-  EXPECT_LT(head.mixture_control_lin_c, 0.5);
+  ASSERT_TRUE(head.mixture_control.has_value());
+  EXPECT_EQ(head.mixture_control->k, 4);
+  EXPECT_EQ(head.mixture_control->queries, 8);
+  EXPECT_LT(head.mixture_control->lin_c, 0.5);
+}
+
+// The control of a mixture is the mean over prompts drawn from it.
+TEST(Diagnose, TheMixtureControlIsTheMeanOverItsOwnPrompts) {
+  const Head head = head_of("clusters", four_clusters(200, 3), 1.0, false);
+  HeadOptions options;
+  options.components = {4};
+  options.queries = {7};
+  const HeadDiagnosis got = diagnose(head, options);
+  ASSERT_TRUE(got.mixture_control.has_value());
+  const Vector a = head.scale * head.Q(7, 1).row(0);
+  const Surrogate surrogate = fit_surrogate(head, 4, options);
+  const GaussianMixtureLaw law = token_law(surrogate);
+  std::vector<AnyMeasure> parts;
+  for (const GaussianLaw& part : law.components) parts.emplace_back(Gaussian(part.mean, part.cov));
+  const Mixture mixture(law.weights, parts);
+  constexpr int kPrompts = 2000;
+  double sum = 0, squares = 0;
+  for (int r = 0; r < kPrompts; ++r) {
+    const Matrix tokens = mixture.sample(Stream(77).split(r), head.n).tokens();
+    const Vector s = tokens.leftCols(3) * a;
+    const Vector w = (s.array() - s.maxCoeff()).exp();
+    const Vector T = tokens.rightCols(5).transpose() * w / w.sum();
+    const double error2 = (T - surrogate(a)).squaredNorm();
+    sum += error2;
+    squares += error2 * error2;
+  }
+  const double mean = sum / kPrompts;
+  const double deviation = std::sqrt((squares / kPrompts - mean * mean) / kPrompts);
+  const Vector s = head.K(0, head.n) * a;
+  const Vector w = (s.array() - s.maxCoeff()).exp();
+  const Matrix values = head.V(0, head.n);
+  const double signal = (values.transpose() * w / w.sum() - Vector(values.colwise().mean())).norm();
+  EXPECT_TRUE(testing::agrees(Estimate{mean, deviation, kPrompts, Engine::direct},
+                              std::pow(got.mixture_control->lin_c * signal, 2)));
+}
+
+// The last query of a causal head sees every key: the same figures as without the mask, although
+// its mixture is gathered in a second walk.
+TEST(Diagnose, CausalHeadsHaveAMixtureControlAtEachPrompt) {
+  const Matrix keys = four_clusters(600, 4);
+  const Matrix queries = normals(600, 4, 13) / 2.0;
+  HeadOptions options;
+  options.components = {4};
+  options.queries = {599};
+  const auto control = [&](bool causal) {
+    const Head head = make_head("last", queries, keys, values_of(keys, 5), 1.0, causal);
+    return diagnose(head, options).mixture_control.value();
+  };
+  EXPECT_TRUE(testing::close(control(true).lin_c, control(false).lin_c, 1e-9));
+  EXPECT_EQ(control(true).queries, 1);
+}
+
+TEST(Diagnose, ScoresBeyondTheExactEngineHaveNoMixtureControl) {
+  const HeadDiagnosis head = diagnose(head_of("huge", normals(300, 4, 14), 300.0, false));
+  EXPECT_FALSE(head.mixture_control.has_value());
+  EXPECT_TRUE(to_json(head)["mixture_control"].is_null());
+  EXPECT_EQ(head.frozen, 1.0);
+  EXPECT_EQ(head.linear_from, kNeverLinear);
 }
 
 TEST(Diagnose, HeavyTailsAreNamed) {
