@@ -13,6 +13,7 @@
 #include "hwy/highway.h"
 // After foreach_target.h, so that each target gets its own bodies.
 #include "esscher/simd/exp-inl.h"
+#include "esscher/tilt/columns-inl.h"
 #include "esscher/tilt/shift.h"
 #include "esscher/tilt/tile-inl.h"
 
@@ -29,6 +30,10 @@ inline constexpr std::size_t kTile = 64;
 inline std::size_t TileTokens(std::size_t row_bytes) {
   return std::clamp<std::size_t>(2048 / row_bytes / 8 * 8, 8, kTile);
 }
+
+// Tokens up to this long are turned into columns. A lane then sees one token in N, so a tile can
+// hold N times more of them; 512 of them, in columns, stay in cache.
+inline constexpr std::size_t kShort = 8, kShortTile = 512;
 
 // One matrix of the leaf as the inner loops see it.
 template <class T>
@@ -66,7 +71,9 @@ class Leaf {
   Leaf(const LeafTask<T>& task, LeafSums& out) : task_(task), out_(out) {
     one_matrix_ = task.keys.data == task.values.data && task.keys.stride == task.values.stride &&
                   task.keys.d == task.values.d;
-    tile_ = TileTokens(sizeof(T) * static_cast<std::size_t>(std::max(task.keys.d, task.values.d)));
+    const auto d = static_cast<std::size_t>(std::max(task.keys.d, task.values.d));
+    short_ = one_matrix_ && d <= kShort && !task.second;
+    tile_ = short_ ? std::min(kShortTile, kTile * hn::Lanes(D())) : TileTokens(sizeof(T) * d);
     Allocate();
     ChooseShift(task.keys, keys_.shift);
     if (!one_matrix_) ChooseShift(task.values, values_.shift);
@@ -96,11 +103,12 @@ class Leaf {
     const auto pad = [N](std::size_t n) { return (n + N - 1) / N * N; };
     const std::size_t dk = pad(static_cast<std::size_t>(task_.keys.d));
     const std::size_t dv = pad(static_cast<std::size_t>(task_.values.d));
-    const std::size_t width = std::max(dk, dv), tile = pad(kTile) + 16;
+    const std::size_t width = std::max(dk, dv), tile = tile_ + kColumnUnit * N;
+    const std::size_t rows = short_ ? 0 : tile_;
     const std::size_t second = task_.second ? width * width : 0;
     std::size_t used = 0;
-    const std::size_t total =
-        width * (8 + 2 * kTile) + 3 * tile + second + (2 * width + second) * 8 / sizeof(T) + 64;
+    const std::size_t total = width * (8 + 2 * rows) + 3 * tile + second +
+                              (2 * width + second) * 8 / sizeof(T) + 64 + (short_ ? dk * tile : 0);
     static thread_local hwy::AlignedFreeUniquePtr<T[]> block;
     static thread_local std::size_t capacity = 0;
     if (capacity < total) {
@@ -117,8 +125,8 @@ class Leaf {
       std::fill_n(p, n, T(0));
       return p;
     };
-    keys_ = {task_.keys, dk, take_zero(dk), take(kTile * dk)};
-    values_ = {task_.values, dv, take_zero(dv), take(kTile * dv)};
+    keys_ = {task_.keys, dk, take_zero(dk), take(rows * dk)};
+    values_ = {task_.values, dv, take_zero(dv), take(rows * dv)};
     if (one_matrix_) values_.shift = keys_.shift;
     a_ = take_zero(dk);
     std::copy_n(task_.a, task_.keys.d, a_);
@@ -128,8 +136,9 @@ class Leaf {
     t_ = take(tile);
     k_ = take(tile);
     x_ = task_.of_keys ? &keys_ : &values_;
-    tile_sum_ = take(width);
-    tile_product_ = take(width);
+    if (short_) columns_ = {take(dk * tile), tile, static_cast<std::size_t>(task_.keys.d)};
+    tile_sum_ = take_zero(width);
+    tile_product_ = take_zero(width);
     tile_second_ = take(second);
     used += used % 2;  // doubles start at a multiple of 8 bytes, also after an odd number of floats
     auto* wide = reinterpret_cast<double*>(take((2 * width + second) * 8 / sizeof(T)));
@@ -148,7 +157,14 @@ class Leaf {
   template <bool kProduct>
   void RunTile(std::size_t first, std::size_t m) {
     const D d;
-    const std::size_t N = hn::Lanes(d);
+    if (short_) {
+      ToColumns(d, task_.keys, first, m, keys_.shift, columns_);
+      ColumnDots<kProduct>(d, columns_, m, a_, r_, s_, t_);
+      if (!FinishScores<kProduct>(first, m)) return;
+      SumColumnsOf<kProduct>(d, columns_, m, s_, k_, tile_sum_, tile_product_);
+      AddTile<kProduct>();
+      return;
+    }
     const Tile<T> keys = keys_.At(first, m);
     const Tile<T> values = one_matrix_ ? keys : values_.At(first, m);
     // Fetched during the dot products and during the sums.
@@ -163,25 +179,36 @@ class Leaf {
         Dots<kMany, false>(d, values, m, values_.width, values_.shift, r_, r_, t_, t_, Ahead());
       }
     }
+    if (!FinishScores<kProduct>(first, m)) return;
+    const Tile<T> x = task_.of_keys ? keys : values;
+    SumRows<kProduct>(d, x, m, x_->width, x_->shift, s_, k_, tile_sum_, tile_product_, later);
+    AddTile<kProduct>();
+    if (task_.second) AddSecond(x, m);
+  }
+
+  // The tile's sums in T to the leaf's in double.
+  template <bool kProduct>
+  void AddTile() {
+    for (std::size_t j = 0; j < x_->width; ++j) sum_[j] += static_cast<double>(tile_sum_[j]);
+    if (!kProduct) return;
+    const double drift = f_tile_ - f_first_;
+    for (std::size_t j = 0; j < x_->width; ++j) {
+      product_[j] +=
+          static_cast<double>(tile_product_[j]) + drift * static_cast<double>(tile_sum_[j]);
+    }
+  }
+
+  // Dot products to scores, and those to weights. False if the whole tile weighs nothing.
+  template <bool kProduct>
+  bool FinishScores(std::size_t first, std::size_t m) {
     if (task_.bias != nullptr) {
       for (std::size_t l = 0; l < m; ++l) s_[l] += task_.bias[first + l];
     }
-    for (std::size_t l = m; l < m + N; ++l) {  // lanes past the end weigh nothing
+    for (std::size_t l = m; l < m + hn::Lanes(D()); ++l) {  // lanes past the end weigh nothing
       s_[l] = -std::numeric_limits<T>::infinity();
       t_[l] = 0;
     }
-    if (!Weigh<kProduct>(m)) return;
-    const Tile<T> x = task_.of_keys ? keys : values;
-    SumRows<kProduct>(d, x, m, x_->width, x_->shift, s_, k_, tile_sum_, tile_product_, later);
-    for (std::size_t j = 0; j < x_->width; ++j) sum_[j] += static_cast<double>(tile_sum_[j]);
-    if (kProduct) {
-      const double drift = f_tile_ - f_first_;
-      for (std::size_t j = 0; j < x_->width; ++j) {
-        product_[j] +=
-            static_cast<double>(tile_product_[j]) + drift * static_cast<double>(tile_sum_[j]);
-      }
-    }
-    if (task_.second) AddSecond(x, m);
+    return Weigh<kProduct>(m);
   }
 
   // Scores to weights e^{s - max}, and k = w (t - f) with f the tile's own mean of t, so that the
@@ -286,12 +313,13 @@ class Leaf {
 
   const LeafTask<T>& task_;
   LeafSums& out_;
-  bool one_matrix_;
+  bool one_matrix_, short_;
   std::size_t tile_;
   Side<T> keys_, values_;
   const Side<T>* x_;
   T *a_, *r_;       // [width] padded with zeros
   T *s_, *t_, *k_;  // [kTile] scores then weights, t, w (t - f)
+  Columns<T> columns_;
   T *tile_sum_, *tile_product_, *tile_second_;
   double *sum_, *product_, *second_;  // about the shift, relative to max_
   double a_offset_ = 0, r_offset_ = 0;

@@ -5,6 +5,7 @@
 // among the four cannot move c away from the others, and |c| never exceeds the samples.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 
 #include "esscher/tilt/tilt.h"
@@ -17,15 +18,8 @@ void ChooseShift(const Rows<T>& rows, T* shift) {
   const T* sample[4];
   for (Index i = 0; i < 4; ++i) sample[i] = rows.data + (rows.n - 1) * i / 3 * rows.stride;
   for (Index j = 0; j < rows.d; ++j) {
-    T c = sample[0][j];
-    for (int i = 1; i < 4; ++i) {
-      const T x = sample[i][j];
-      if (!(c * x > 0)) {
-        c = 0;
-      } else if (std::fabs(x) < std::fabs(c)) {
-        c = x;
-      }
-    }
+    const auto [low, high] = std::minmax({sample[0][j], sample[1][j], sample[2][j], sample[3][j]});
+    const T c = std::max(low, T(0)) + std::min(high, T(0));  // at most one of them is not 0
     shift[j] = std::isfinite(c) ? c : T(0);
   }
 }

@@ -11,9 +11,9 @@
 // All pass once over memory. Inputs must be finite, except b_l = -inf: a masked token.
 //
 // Sums. Tokens are read relative to a shift c taken from the data (rounding errors scale with the
-// spread of tokens, not with their distance from 0). T-precision sums run over at most 96 tokens;
-// they are added in double. Leaves of kLeaf tokens are merged in a tree that depends on n only, so
-// results are the same bits for any thread count.
+// spread of tokens, not with their distance from 0). T-precision sums run over at most 96 tokens
+// per lane; they are added in double. Leaves of kLeaf tokens are merged in a tree that depends on n
+// only, so results are the same bits for any thread count.
 #pragma once
 
 #include <memory>
