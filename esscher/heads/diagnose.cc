@@ -9,6 +9,7 @@
 #include "esscher/base/parallel.h"
 #include "esscher/heads/mixture_control.h"
 #include "esscher/heads/quantile.h"
+#include "esscher/heads/score_law.h"
 #include "esscher/heads/verdict.h"
 #include "esscher/heads/walk.h"
 
@@ -162,27 +163,6 @@ void fill_prefixes(const Head& head, const std::vector<PromptResult>& results, H
   if (any && longest > 1) out.prefixes.push_back(prefix_row(keys, values, few, longest));
 }
 
-// Standardised scores of all queries against the first chunk of their prompts.
-void fill_histogram(const Head& head, const std::vector<PromptResult>& results,
-                    HeadDiagnosis& out) {
-  const Matrix keys = head.K(0, std::min(head.n, kHeadChunk));
-  out.score_histogram = Vector::Zero(kHistogramBins);
-  for (const PromptResult& query : results) {
-    const Vector s =
-        keys.topRows(std::min<Index>(keys.rows(), static_cast<Index>(query.n))) * query.a;
-    const double mean = s.mean();
-    const double tau = std::sqrt((s.array() - mean).square().mean());
-    if (!(tau > 0)) continue;
-    for (Index l = 0; l < s.size(); ++l) {
-      const double x = (s(l) - mean) / tau;
-      const auto bin = static_cast<Index>(std::floor((x + 5.0) / 10.0 * kHistogramBins));
-      if (bin >= 0 && bin < kHistogramBins) out.score_histogram(bin) += 1;
-    }
-  }
-  const double total = out.score_histogram.sum();
-  if (total > 0) out.score_histogram *= kHistogramBins / (10.0 * total);
-}
-
 void check_options(const Head& head, const HeadOptions& options) {
   const std::string where = "head " + head.name;
   for (const Index k : options.components) {
@@ -230,12 +210,14 @@ HeadDiagnosis diagnose(const Head& head, const HeadOptions& options) {
     for (const SurrogateModel& model : models) {
       if (model.k == best->k && !model.split) {
         out.mixture_control = mixture_control(head, queries, results, model);
+        out.best_k = model.k;
+        out.score_mixture = score_density(model.moments.surrogate(model.floor()), results);
       }
     }
   }
   judge(out, options.tolerance);
   fill_prefixes(head, results, out);
-  fill_histogram(head, results, out);
+  out.score_histogram = score_histogram(head, results);
   return out;
 }
 

@@ -81,6 +81,8 @@ struct HeadDiagnosis {
   std::string reason;
   std::vector<PrefixRow> prefixes;
   Vector score_histogram;  // density of (s - mean)/tau in kHistogramBins bins over [-5, 5]
+  Index best_k = 0;        // the best mixture on unseen keys; 0 if there is none
+  Vector score_mixture;    // the same density for keys from that mixture; empty if there is none
 };
 
 inline constexpr Index kHistogramBins = 50;

@@ -16,6 +16,7 @@ Json cost_json(const HeadDiagnosis& head) {
                  {"state", head.n * (dk + dv)},
                  {"multiply_adds", head.n * (dk + dv)}});
   out.push_back({{"surrogate", "mean"}, {"state", dv}, {"multiply_adds", 0}});
+  out.push_back({{"surrogate", "uncentred"}, {"state", dv * dk}, {"multiply_adds", dv * dk}});
   out.push_back({{"surrogate", "gaussian"}, {"state", dv * (dk + 1)}, {"multiply_adds", dv * dk}});
   for (const MixtureRow& row : head.mixtures) {
     // Per component: weight, mean of k, covariance of k (triangle), mean of v, cross-covariance.
@@ -67,16 +68,22 @@ Json to_json(const HeadDiagnosis& head) {
           {"gaussian", error_json(head.gaussian)},
           {"gaussian_split", error_json(head.gaussian_split)},
           {"mixtures", mixtures},
-          {"mixture_control", control ? Json{{"k", control->k},
-                                             {"lin_c", number(control->lin_c)},
-                                             {"queries", control->queries},
-                                             {"covers", "best k on unseen keys"}}
-                                      : Json(nullptr)},
+          {"mixture_control",
+           control ? Json{{"k", control->k},
+                          {"lin_c", number(control->lin_c)},
+                          {"queries", control->queries},
+                          {"covers",
+                           "median over these queries, each at its own prompt, for the number of "
+                           "components that is best on unseen keys"}}
+                   : Json(nullptr)},
           {"linear_from", never ? Json(nullptr) : Json(head.linear_from)},
           {"linear_from_text", never ? "not before 10^15" : std::to_string(head.linear_from)},
           {"cost", cost_json(head)},
           {"prefixes", prefixes},
           {"score_histogram", json_vector(head.score_histogram)},
+          {"score_mixture",
+           head.best_k > 0 ? Json{{"k", head.best_k}, {"density", json_vector(head.score_mixture)}}
+                           : Json(nullptr)},
           {"verdict", head.verdict},
           {"reason", head.reason},
           {"engine", "exact"}};

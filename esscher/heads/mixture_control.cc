@@ -25,8 +25,8 @@ bool reachable(const Surrogate& surrogate, const Vector& a) {
   });
 }
 
-// The surrogate over the prompt of each query: one for all unless the head is causal, where a second
-// walk stops at each.
+// The surrogate over the prompt of each query: one for all unless the head is causal, where a
+// second walk stops at each.
 std::vector<Surrogate> surrogates_at(const Head& head, const std::vector<Index>& queries,
                                      const SurrogateModel& model) {
   if (!head.causal) return {model.moments.surrogate(model.floor())};

@@ -140,6 +140,7 @@ Json line_encoding(const CurveChart& chart) {
 
 Json band_layer(const CurveChart& chart) {
   Json transform = log_filters(chart.x, chart.y);
+  transform.push_back({{"filter", "isValid(" + datum(chart.high) + ")"}});  // some series have none
   std::string low = datum(chart.low);
   // A band that reaches zero has no lower end on a log axis; it is drawn one decade deep.
   if (chart.y.log) low += " > 0 ? " + low + " : " + datum(chart.y.column) + " / 10";

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numbers>
 
 #include "esscher/base/error.h"
 #include "esscher/heads/load.h"
@@ -178,6 +179,27 @@ TEST(Diagnose, AMixtureIsNotPraisedForTheKeysItMemorised) {
   EXPECT_FALSE(head.mixtures[1].split.has_value());  // 50 keys are too few for 16 components
   EXPECT_EQ(best_mixture(head)->k, 2);
   EXPECT_TRUE(to_json(head)["mixtures"][1]["split"].is_null());
+}
+
+// The law of the scores under a fitted mixture follows the histogram where one Gaussian cannot.
+TEST(Diagnose, TheMixturesScoreLawFollowsTheHistogram) {
+  HeadOptions options;
+  options.components = {4};
+  const HeadDiagnosis head =
+      diagnose(head_of("clusters", four_clusters(4096, 2), 1.0, false), options);
+  ASSERT_EQ(head.best_k, 4);
+  constexpr double kWidth = 10.0 / kHistogramBins;
+  EXPECT_NEAR(head.score_histogram.sum() * kWidth, 1.0, 1e-12);
+  EXPECT_NEAR(head.score_mixture.sum() * kWidth, 1.0, 1e-12);
+  Vector normal(kHistogramBins);
+  for (Index i = 0; i < kHistogramBins; ++i) {
+    const double x = -5 + kWidth * (static_cast<double>(i) + 0.5);
+    normal(i) = std::exp(-0.5 * x * x) / std::sqrt(2 * std::numbers::pi);
+  }
+  const double mixture_gap = (head.score_histogram - head.score_mixture).cwiseAbs().sum() * kWidth;
+  const double normal_gap = (head.score_histogram - normal).cwiseAbs().sum() * kWidth;
+  EXPECT_LT(mixture_gap, 0.05);
+  EXPECT_GT(normal_gap, 4 * mixture_gap);
 }
 
 // A prompt longer than a chunk gives what the plain formulas give.
