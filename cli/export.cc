@@ -1,23 +1,10 @@
 // esscher export: the rows of a run for other programs.
 #include "esscher/store/export.h"
 
-#include <cstdio>
-
 #include "cli/verbs.h"
-#include "esscher/base/error.h"
 #include "esscher/io/file.h"
 
 namespace esscher::cli {
-namespace {
-
-void write(const std::string& file, const std::string& bytes) {
-  if (!file.empty()) return write_text(file, bytes);
-  const bool whole = std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size();
-  if (!whole || std::fflush(stdout) != 0) throw RuntimeFailure("cannot write to standard output");
-}
-
-}  // namespace
-
 void add_export(CLI::App& app, Globals&) {
   CLI::App* verb =
       app.add_subcommand("export", "Write the rows of a run as CSV, JSON or NumPy .npz");
@@ -41,9 +28,10 @@ void add_export(CLI::App& app, Globals&) {
   format->require_option(1);
   verb->callback([run, file, kind] {
     const Run opened = Run::open(*run);
-    write(*file, *kind == "csv"    ? export_csv(opened)
-                 : *kind == "json" ? export_json(opened)
-                                   : export_npz(opened));
+    const std::string bytes = *kind == "csv"    ? export_csv(opened)
+                              : *kind == "json" ? export_json(opened)
+                                                : export_npz(opened);
+    file->empty() ? write_stdout(bytes) : write_text(*file, bytes);
   });
 }
 

@@ -1,5 +1,6 @@
 #include "cli/globals.h"
 
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 
@@ -10,14 +11,6 @@
 #include "esscher/store/ranks.h"
 
 namespace esscher::cli {
-namespace {
-
-void write_stdout(const std::string& text) {
-  const bool whole = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
-  if (!whole || std::fflush(stdout) != 0) throw RuntimeFailure("cannot write to standard output");
-}
-
-}  // namespace
 
 Config Globals::load_config() const {
   Config loaded = config.empty() ? Config() : Config::load(config);
@@ -61,6 +54,13 @@ CLI::App* add_verb(CLI::App& app, Globals& globals, const std::string& name,
     set_shard(globals.shard);
   });
   return verb;
+}
+
+void write_stdout(const std::string& bytes) {
+  // Nothing is lost after this: a reader that has seen enough (head) ends the program quietly.
+  std::signal(SIGPIPE, SIG_DFL);
+  const bool whole = std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size();
+  if (!whole || std::fflush(stdout) != 0) throw RuntimeFailure("cannot write to standard output");
 }
 
 void print_result(const Globals& globals, const std::string& name, const Json& document,

@@ -40,6 +40,9 @@ struct Globals {
 CLI::App* add_verb(CLI::App& app, Globals& globals, const std::string& name,
                    const std::string& description, const std::string& examples);
 
+// For bytes that are the result themselves; print_result() for documents. Call it last.
+void write_stdout(const std::string& bytes);
+
 // Writes the result: with --json the document on stdout and `text` on stderr (unless --quiet),
 // without it `text` on stdout. With --out DIR also the document as DIR/NAME.json. Call it last.
 void print_result(const Globals& globals, const std::string& name, const Json& document,

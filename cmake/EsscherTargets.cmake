@@ -5,9 +5,6 @@ target_compile_options(esscher_flags INTERFACE
   -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wcast-qual -Wundef
   # Highway keeps sums and products exactly as written; contraction would differ between targets.
   -ffp-contract=off)
-if(PROJECT_IS_TOP_LEVEL)
-  target_compile_options(esscher_flags INTERFACE -Werror)
-endif()
 
 # esscher_sources(VAR folder...): every .cc of these folders, so that a new file needs no list.
 function(esscher_sources variable)

@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
-
 #include "esscher/base/error.h"
 #include "esscher/report/chart.h"
 #include "esscher/report/data.h"
@@ -123,21 +121,11 @@ TEST(Report, OnlyTheFileSystemIsNeeded) {
   EXPECT_THROW(write_report(run, tmp / "missing" / "page.html"), FileError);
 }
 
-TEST(Report, HundredThousandRows) {
+TEST(Report, HundredThousandRowsAreThinned) {
   const Temporary tmp;
-  const auto run = small_run(tmp, 100'000);
-  const auto start = std::chrono::steady_clock::now();
-  write_report(run, tmp / "page.html");
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  const auto size = std::filesystem::file_size(tmp / "page.html");
-  std::printf("report of 10^5 rows: %.2f s, %.2f MB\n", seconds, static_cast<double>(size) / 1e6);
-  EXPECT_LT(size, 5'000'000u);
-  EXPECT_THAT(testing::bytes_of(tmp / "page.html").find("id=\"rows\"") != std::string::npos ||
-                  testing::bytes_of(tmp / "page.html").find("esscher export") != std::string::npos,
-              true);
-  // Wall time; generous because tests share the machine. The printed number is the one to watch.
-  EXPECT_LT(seconds, 10.0);
+  write_report(small_run(tmp, 100'000), tmp / "page.html");
+  EXPECT_LT(std::filesystem::file_size(tmp / "page.html"), 5'000'000u);
+  EXPECT_THAT(testing::bytes_of(tmp / "page.html"), HasSubstr("esscher export"));
 }
 
 }  // namespace

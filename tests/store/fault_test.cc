@@ -2,14 +2,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mount.h>
-#include <sys/resource.h>
 
 #include <chrono>
 #include <cstring>
 #include <random>
 #include <thread>
 
+#include "esscher/store/export.h"
 #include "esscher/store/lock.h"
+#include "esscher/store/merge.h"
 #include "esscher/store/run.h"
 #include "tests/store/temporary.h"
 
@@ -195,7 +196,8 @@ TEST(Shards, MergeToTheWholeRun) {
     EXPECT_EQ(part.out, "") << "an incomplete run has no result";
     EXPECT_THAT(part.err, HasSubstr("15 of 30 cells"));
   }
-  EXPECT_TRUE(fs::exists(tmp / "2" / "run.sqlite"));
+  merge_runs({tmp / "1", tmp / "2"}, tmp / "both");
+  EXPECT_EQ(export_csv(Run::open(tmp / "both")), whole.out);
 }
 
 #ifdef ESSCHER_HAVE_MPI
@@ -259,28 +261,6 @@ TEST(Ranks, ADeadRankEndsTheRunAndKeepsCells) {
 }
 
 #endif
-
-double cpu_seconds_of_children() {
-  rusage used{};
-  getrusage(RUSAGE_CHILDREN, &used);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
-  };
-  return seconds(used.ru_utime) + seconds(used.ru_stime);
-}
-
-// 10^4 cells of 10 ms are 100 s of work, of which the store may add 1 %. Empty cells leave nothing
-// but the store (and here also start and CSV export); CPU time does not see other programs.
-TEST(Overhead, TenThousandCells) {
-  const Temporary tmp;
-  const double before = cpu_seconds_of_children();
-  const Outcome outcome = run_program(study(tmp / "a", 10000, 0));
-  const double seconds = cpu_seconds_of_children() - before;
-  EXPECT_EQ(outcome.status, 0) << outcome.err;
-  std::printf("10^4 empty cells: %.2f s of CPU, %.2f %% of 10^4 cells of 10 ms\n", seconds,
-              seconds);
-  EXPECT_LT(seconds, 1.0);
-}
 
 }  // namespace
 }  // namespace esscher

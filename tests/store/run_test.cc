@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <random>
 
 #include "esscher/base/error.h"
 #include "esscher/base/parallel.h"
+#include "esscher/io/npz.h"
 #include "esscher/store/database.h"
 #include "esscher/store/exec.h"
 #include "esscher/store/export.h"
@@ -229,6 +231,45 @@ TEST(Export, CsvQuotesAndKeepsNumbersExact) {
   const Json json = parse_json("export", export_json(run));
   EXPECT_EQ(json["columns"].size(), 5u);
   EXPECT_EQ(json["rows"][1]["late"], true);
+}
+
+TEST(Export, NpzHasOneArrayPerColumn) {
+  const Temporary tmp;
+  auto run = Run::create_or_resume(tmp / "a", kInfo);
+  run.commit("a", {{{"L", 3}, {"x", 0.1}, {"text", "long"}, {"ok", true}}});
+  run.commit("b", {{{"L", 4}, {"x", nullptr}, {"text", nullptr}, {"ok", false}}});
+  run.commit("c", {{{"L", 5}, {"x", 2}, {"text", "s"}, {"ok", true}}});
+  const std::string bytes = export_npz(run);
+  const auto arrays = parse_npz("export", std::as_bytes(std::span(bytes)));
+  EXPECT_EQ(arrays.at("L").dtype, DType::i64);
+  EXPECT_EQ(arrays.at("L").shape, std::vector<std::int64_t>{3});
+  EXPECT_EQ(arrays.at("L").at(2), 5);
+  EXPECT_EQ(arrays.at("x").at(0), 0.1);
+  EXPECT_TRUE(std::isnan(arrays.at("x").at(1)));
+  EXPECT_EQ(arrays.at("x").at(2), 2);
+  EXPECT_EQ(arrays.at("ok").dtype, DType::boolean);
+  EXPECT_EQ(arrays.at("text").at(1), -1) << "none";
+  EXPECT_EQ(arrays.at("text").at(2), 1);
+  const Bytes names = arrays.at("text.text").data;
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>(names.data()), names.size()),
+            std::string("longs\0\0\0", 8));
+}
+
+TEST(List, ShowsProgressAgeAndState) {
+  const Temporary tmp;
+  fill(tmp / "runs" / "half", {1, 2});
+  fill(tmp / "runs" / "deep" / "whole", {1, 2, 3});
+  fs::create_directories(tmp / "runs" / "damaged");
+  write_text(tmp / "runs" / "damaged" / "run.sqlite", "not a database");
+  const auto runs = list_runs(tmp / "runs");
+  ASSERT_EQ(runs.size(), 3u);
+  EXPECT_THAT(runs[0].state, HasSubstr("damaged"));
+  EXPECT_EQ(runs[1].directory.filename(), "whole");
+  EXPECT_EQ(runs[1].status.done, 3);
+  EXPECT_EQ(runs[2].state, "interrupted");
+  EXPECT_EQ(runs[2].status.total, 20);
+  EXPECT_GE(runs[2].age, 0);
+  EXPECT_LT(runs[2].age, 60);
 }
 
 TEST(Merge, PutsShardsTogether) {
