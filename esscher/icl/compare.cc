@@ -26,7 +26,7 @@ FlowResult flow_to_end(const TwinSetup& setup, ModelKind kind, Length length,
                        std::vector<double> times) {
   FlowOptions options = setup.flow;
   options.times = std::move(times);
-  const RiskFunction risk = risk_function(setup.task, kind, length, setup.risk);
+  const RiskFunction risk = risk_function(setup, kind, length);
   return gradient_flow(risk, setup.space, setup.theta0, options);
 }
 
@@ -42,6 +42,11 @@ double final_risk(const TwinSetup& setup, ModelKind kind, std::int64_t L, double
 }
 
 }  // namespace
+
+RiskFunction risk_function(const TwinSetup& setup, ModelKind kind, Length length) {
+  if (setup.own_task) return risk_function(*setup.own_task, kind, length, setup.risk);
+  return risk_function(setup.task, kind, length, setup.risk);
+}
 
 FlowResult reference_flow(const TwinSetup& setup) {
   if (setup.points < 2) {
@@ -59,16 +64,17 @@ Twin twin_flow(const TwinSetup& setup, const FlowResult& reference, ModelKind ki
   std::vector<double> times;
   for (const FlowPoint& point : reference.path) times.push_back(point.t);
   const FlowResult flow = flow_to_end(setup, kind, length, times);
-  const RiskFunction risk = risk_function(setup.task, kind, length, setup.risk);
-  const RiskFunction limit =
-      risk_function(setup.task, ModelKind::softmax, Length::infinity(), setup.risk);
+  const RiskFunction risk = risk_function(setup, kind, length);
+  const RiskFunction limit = risk_function(setup, ModelKind::softmax, Length::infinity());
   Twin twin;
   twin.kind = kind;
   twin.length = length;
   twin.status = flow.status;
   twin.t_end = flow.end().t;
   twin.end = setup.space.readout(flow.end().theta);
-  twin.limiting_risk = model_risk(setup.task, twin.end, kind, length, setup.risk);
+  twin.limiting_risk = setup.own_task
+                           ? model_risk(*setup.own_task, twin.end, kind, length, setup.risk)
+                           : model_risk(setup.task, twin.end, kind, length, setup.risk);
   bool together = true;
   for (const FlowPoint& there : reference.path) {
     const FlowPoint& here = at_time(flow, there.t);

@@ -7,6 +7,7 @@
 //                (Theorem 4.3; for linear regression the right side is the Bayes risk: Theorem 5.1)
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "esscher/icl/model_risk.h"
@@ -15,6 +16,7 @@ namespace esscher {
 
 struct TwinSetup {
   LinearRegressionTask task;
+  std::optional<Task> own_task;  // instead of `task`
   Parametrisation space;
   Vector theta0;
   FlowOptions flow;  // `times` is set by reference_flow
@@ -22,6 +24,9 @@ struct TwinSetup {
   double horizon_distance = 0.1;  // relative to |theta_inf(t)|
   int points = 100;               // recorded times, geometric from 1e-3 to 1 times the end
 };
+
+// The risk of either task.
+RiskFunction risk_function(const TwinSetup& setup, ModelKind kind, Length length);
 
 // The flow at L = infinity, recorded at `points` times up to its end.
 FlowResult reference_flow(const TwinSetup& setup);

@@ -2,7 +2,8 @@
 //
 //                       L = infinity         linear, finite L     softmax, finite L
 //   gaussian features   limit_risk           linear_risk          SoftmaxRisk (quadrature nodes)
-//   other features      SampleRisk on fixed draws of (w, x), prompts drawn token by token
+//   other features, your own tasks: SampleRisk on fixed draws, prompts averaged over where the laws
+//   are Gaussian and drawn token by token elsewhere
 #pragma once
 
 #include "esscher/icl/flow.h"
@@ -14,7 +15,9 @@ namespace esscher {
 struct RiskOptions {
   int log2_nodes = 12;        // quadrature of softmax at finite L
   int scramblings = 8;        // independent repetitions behind a standard error
-  std::int64_t draws = 4000;  // simulation, for features that are not Gaussian
+  std::int64_t draws = 4000;  // of tasks, for features that are not Gaussian and your own tasks
+  // direct draws prompts even where a formula exists; exact refuses where none does (task_risk.h)
+  Engine engine = Engine::automatic;
   Stream stream{0};
 };
 
@@ -26,5 +29,11 @@ RiskFunction risk_function(const LinearRegressionTask& task, ModelKind kind, Len
 // for simulation.
 Estimate model_risk(const LinearRegressionTask& task, const Readout& at, ModelKind kind,
                     Length length, const RiskOptions& options);
+
+// The same for any task, on fixed draws; model_risk takes draws other than those of risk_function.
+RiskFunction risk_function(const Task& task, ModelKind kind, Length length,
+                           const RiskOptions& options);
+Estimate model_risk(const Task& task, const Readout& at, ModelKind kind, Length length,
+                    const RiskOptions& options);
 
 }  // namespace esscher

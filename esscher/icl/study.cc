@@ -225,8 +225,6 @@ std::vector<Json> compare_rows(const CompareStudy& study, std::size_t index) {
                     {"distance", number(p.distance)},
                     {"gradient_gap", number(p.gradient_gap)}});
   }
-  const Estimate bayes =
-      bayes_risk(setup.task, L, study.bayes_replicates, setup.risk.stream.split(2));
   Json row{{"what", "summary"},
            {"model", model},
            {"L", number(L)},
@@ -235,9 +233,13 @@ std::vector<Json> compare_rows(const CompareStudy& study, std::size_t index) {
   row["limiting_risk"] = number(twin.limiting_risk.value);
   row["std_error"] = number(twin.limiting_risk.std_error);
   row["engine"] = name(twin.limiting_risk.engine);
-  row["bayes"] = number(bayes.value);
-  row["bayes_std_error"] = number(bayes.std_error);
-  row["excess"] = number(twin.limiting_risk.value - bayes.value);
+  if (!setup.own_task) {  // the best prediction of another task is not known
+    const Estimate bayes =
+        bayes_risk(setup.task, L, study.bayes_replicates, setup.risk.stream.split(2));
+    row["bayes"] = number(bayes.value);
+    row["bayes_std_error"] = number(bayes.std_error);
+    row["excess"] = number(twin.limiting_risk.value - bayes.value);
+  }
   row["sup_distance"] = number(twin.sup_distance);
   row["sup_gradient_gap"] = number(twin.sup_gradient_gap);
   row["sup_risk_gap"] = number(twin.sup_risk_gap);

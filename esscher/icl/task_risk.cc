@@ -1,6 +1,7 @@
 #include "esscher/icl/task_risk.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 
 #include "esscher/base/error.h"
@@ -15,7 +16,18 @@
 namespace esscher {
 namespace {
 
-constexpr std::int64_t kBlock = 64;  // draws per unit of parallel work
+constexpr std::int64_t kBlock = 64;      // draws per unit of parallel work
+constexpr double kMaxNumbers = 1 << 30;  // of all prompts that are kept: 8 GiB
+
+// body(i) for every draw, in blocks.
+template <class Body>
+void for_blocks(std::int64_t n, const Body& body) {
+  parallel_for((n + kBlock - 1) / kBlock, [&](std::int64_t block) {
+    for (std::int64_t i = block * kBlock; i < std::min(n, (block + 1) * kBlock); ++i) {
+      body(block, i);
+    }
+  });
+}
 
 // Law of xi with identity covariance.
 AnyMeasure feature_law(Features features, Index d) {
@@ -29,32 +41,25 @@ AnyMeasure feature_law(Features features, Index d) {
   return Gaussian(Matrix::Identity(d, d));
 }
 
-ContextDraw with_prompt(ContextDraw draw, Length length, const Stream& stream) {
-  if (!length.is_infinite()) draw.tokens = draw.tokens.sample(stream, length.count());
-  return draw;
-}
-
-void check(const Task& task, Length length, std::int64_t n) {
-  if (n < 2) throw_argument("simulated_risk", "n", std::to_string(n), "an integer >= 2");
+void check(const Task& task, Length length, std::int64_t n, Engine engine) {
+  if (n < 2) throw_argument("simulated_risk", "draws", std::to_string(n), "an integer >= 2");
   if (!length.is_infinite() && length.count() < 1) {
     throw_argument("simulated_risk", "length", length.text(), "an integer >= 1 or inf");
   }
   if (!task.draw) throw_argument("simulated_risk", "task", "empty", "a task with a draw function");
+  if (engine == Engine::sampled) {
+    throw CapabilityError("task " + task.name +
+                          ": no sampled engine for the risk of a task; use exact or direct");
+  }
 }
 
-// prediction - target; adds error * d(prediction)/d(U, r) to the gradient.
-double visit(const ContextDraw& draw, const Readout& at, ModelKind kind, Readout* gradient) {
-  const Vector a = at.U * draw.query;
-  const Vector m =
-      kind == ModelKind::softmax ? draw.tokens.tilted_mean(a) : draw.tokens.second_moment_times(a);
-  const double error = at.r.dot(m) - draw.target;
-  if (gradient != nullptr) {
-    const Vector c = kind == ModelKind::softmax ? draw.tokens.tilted_cov_times(a, at.r)
-                                                : draw.tokens.second_moment_times(at.r);
-    gradient->U += error * c * draw.query.transpose();
-    gradient->r += error * m;
-  }
-  return error;
+void check_memory(const Task& task, Length length, std::int64_t prompts) {
+  const double numbers = static_cast<double>(prompts) * static_cast<double>(length.count()) *
+                         static_cast<double>(task.token_dim);
+  if (numbers <= kMaxNumbers) return;
+  throw CapabilityError("task " + task.name + ": prompts of length " + length.text() +
+                        " for all draws take more than 8 GiB; use fewer draws, shorter prompts, "
+                        "length inf, or Gaussian laws, which need no tokens");
 }
 
 }  // namespace
@@ -81,35 +86,59 @@ Task regression_task(const LinearRegressionTask& task) {
   return out;
 }
 
+double FixedDraw::error(const Readout& at, ModelKind kind, Readout* gradient) const {
+  if (!law) return draw_error(draw, at, kind, gradient);
+  return draw_error(*law, length, draw.query, draw.target, at, kind, gradient);
+}
+
+FixedDraw fix_draw(const Task& task, Length length, const Stream& stream, std::int64_t i,
+                   Engine engine, std::int64_t kept) {
+  const Stream own = stream.split(i);
+  FixedDraw fixed{task.draw(own.split(0)), {}};
+  if (length.is_infinite()) return fixed;
+  fixed.length = length.count();
+  if (engine != Engine::direct) fixed.law = gaussian_law(fixed.draw.tokens);
+  if (fixed.law) return fixed;
+  if (engine == Engine::exact) {
+    throw CapabilityError("task " + task.name + ": the law of its tokens is '" +
+                          fixed.draw.tokens.name() +
+                          "', and the exact engine averages over "
+                          "finite prompts of Gaussian tokens only; use engine = direct, which "
+                          "draws prompts, or length inf");
+  }
+  check_memory(task, length, kept);
+  fixed.draw.tokens = fixed.draw.tokens.sample(own.split(1), fixed.length);
+  fixed.drawn = true;
+  return fixed;
+}
+
 Estimate simulated_risk(const Task& task, const Readout& at, ModelKind kind, Length length,
-                        std::int64_t n, const Stream& stream) {
-  check(task, length, n);
+                        std::int64_t n, const Stream& stream, Engine engine) {
+  check(task, length, n, engine);
   check_dimension("simulated_risk", "r", at.dim(), task.token_dim);
   Vector values(n);
-  const std::int64_t blocks = (n + kBlock - 1) / kBlock;
-  parallel_for(blocks, [&](std::int64_t block) {
-    for (std::int64_t i = block * kBlock; i < std::min(n, (block + 1) * kBlock); ++i) {
-      const Stream own = stream.split(i);
-      const ContextDraw draw = with_prompt(task.draw(own.split(0)), length, own.split(1));
-      const double error = visit(draw, at, kind, nullptr);
-      values(i) = error * error / 2;
-    }
+  std::atomic<bool> drawn = false;
+  for_blocks(n, [&](std::int64_t, std::int64_t i) {
+    const FixedDraw draw = fix_draw(task, length, stream, i, engine);
+    values(i) = draw.error(at, kind, nullptr);
+    if (draw.drawn) drawn = true;
   });
   const double count = static_cast<double>(n), mean = values.mean();
   const double variance = (values.array() - mean).square().sum() / (count - 1);
-  return {mean, std::sqrt(variance / count), n, Engine::direct};
+  return {mean, std::sqrt(variance / count), n, drawn ? Engine::direct : Engine::exact};
 }
 
 SampleRisk::SampleRisk(const Task& task, ModelKind kind, Length length, std::int64_t n,
-                       const Stream& stream)
+                       const Stream& stream, Engine engine)
     : kind_(kind), token_dim_(task.token_dim) {
-  check(task, length, n);
-  auto draws = std::make_shared<std::vector<ContextDraw>>();
-  draws->reserve(static_cast<std::size_t>(n));
-  for (std::int64_t i = 0; i < n; ++i) {
-    const Stream own = stream.split(i);
-    draws->push_back(with_prompt(task.draw(own.split(0)), length, own.split(1)));
-  }
+  check(task, length, n, engine);
+  std::vector<std::optional<FixedDraw>> made(static_cast<std::size_t>(n));
+  for_blocks(n, [&](std::int64_t, std::int64_t i) {
+    made[i] = fix_draw(task, length, stream, i, engine, n);
+  });
+  auto draws = std::make_shared<std::vector<FixedDraw>>();
+  draws->reserve(made.size());
+  for (std::optional<FixedDraw>& draw : made) draws->push_back(std::move(*draw));
   draws_ = std::move(draws);
 }
 
@@ -118,17 +147,10 @@ double SampleRisk::operator()(const Readout& at, Readout* gradient) const {
   const auto n = static_cast<std::int64_t>(draws_->size());
   const std::int64_t blocks = (n + kBlock - 1) / kBlock;
   std::vector<double> risks(static_cast<std::size_t>(blocks), 0.0);
-  std::vector<Readout> slopes(static_cast<std::size_t>(gradient == nullptr ? 0 : blocks));
-  parallel_for(blocks, [&](std::int64_t block) {
-    Readout* slope = nullptr;
-    if (gradient != nullptr) {
-      slopes[block] = Readout::zero(token_dim_);
-      slope = &slopes[block];
-    }
-    for (std::int64_t i = block * kBlock; i < std::min(n, (block + 1) * kBlock); ++i) {
-      const double error = visit((*draws_)[i], at, kind_, slope);
-      risks[block] += error * error / 2;
-    }
+  std::vector<Readout> slopes(static_cast<std::size_t>(gradient == nullptr ? 0 : blocks),
+                              Readout::zero(token_dim_));
+  for_blocks(n, [&](std::int64_t block, std::int64_t i) {
+    risks[block] += (*draws_)[i].error(at, kind_, gradient == nullptr ? nullptr : &slopes[block]);
   });
   const double weight = 1 / static_cast<double>(n);
   double risk = 0;

@@ -5,22 +5,16 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "esscher/base/estimate.h"
-#include "esscher/icl/model_kind.h"
-#include "esscher/icl/readout.h"
+#include "esscher/icl/draw_error.h"
 #include "esscher/icl/task.h"
 #include "esscher/measure/any_measure.h"
 
 namespace esscher {
-
-struct ContextDraw {
-  AnyMeasure tokens;
-  Vector query;  // [D]
-  double target = 0;
-};
 
 struct Task {
   Index token_dim = 1;  // D
@@ -32,23 +26,45 @@ struct Task {
 // [[F, 0], [w'F, sig]] of (xi, noise); query (x, 0), target w'x (+ noise).
 Task regression_task(const LinearRegressionTask& task);
 
-// Mean of half squared errors over n draws of the task; a prompt of length L is drawn token by
-// token, an infinite one uses the measure's own tilted moments. n >= 2.
+// How a prompt of finite length is averaged over:
+//   exact      not drawn at all (draw_error.h); the law of every draw must be Gaussian
+//   direct     drawn token by token, any law
+//   automatic  exact where every law is Gaussian, else direct
+// An infinite prompt uses the measure's own tilted moments and draws no token.
+
+// Mean of half squared errors over n draws of the task, n >= 2. The engine of the answer is direct
+// if tokens were drawn. Throws CapabilityError if engine = exact has no formula.
 Estimate simulated_risk(const Task& task, const Readout& at, ModelKind kind, Length length,
-                        std::int64_t n, const Stream& stream);
+                        std::int64_t n, const Stream& stream, Engine engine = Engine::automatic);
+
+// One draw of the task made ready for a prompt length: a law to average over, or tokens.
+struct FixedDraw {
+  ContextDraw draw;
+  std::optional<GaussianLaw> law;  // the prompt is averaged over
+  std::int64_t length = 0;         // of the prompt, with a law
+  bool drawn = false;              // draw.tokens are a prompt of this length
+
+  // Half the squared error; its gradient is added to *gradient.
+  [[nodiscard]] double error(const Readout& at, ModelKind kind, Readout* gradient) const;
+};
+// Draw i of the stream, one of `kept` that live at the same time: CapabilityError if they take more
+// than 8 GiB.
+FixedDraw fix_draw(const Task& task, Length length, const Stream& stream, std::int64_t i,
+                   Engine engine, std::int64_t kept = 1);
 
 // The same average over n draws fixed once: a smooth function of (U, r) with an exact gradient, fit
-// for gradient_flow. Prompts of length L are drawn once and kept (n L D numbers). For one stream
-// the draws are the same at every L, and a prompt is a prefix of the longer one.
+// for gradient_flow. Prompts that are drawn are kept (n L D numbers; beyond 2^30 CapabilityError).
+// For one stream the draws are the same at every L, and a prompt is a prefix of the longer one.
 class SampleRisk {
  public:
-  SampleRisk(const Task& task, ModelKind kind, Length length, std::int64_t n, const Stream& stream);
+  SampleRisk(const Task& task, ModelKind kind, Length length, std::int64_t n, const Stream& stream,
+             Engine engine = Engine::automatic);
   double operator()(const Readout& at, Readout* gradient = nullptr) const;
 
  private:
   ModelKind kind_;
   Index token_dim_;
-  std::shared_ptr<const std::vector<ContextDraw>> draws_;
+  std::shared_ptr<const std::vector<FixedDraw>> draws_;
 };
 
 }  // namespace esscher

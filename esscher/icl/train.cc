@@ -4,6 +4,7 @@
 
 #include "esscher/base/error.h"
 #include "esscher/icl/risk.h"
+#include "esscher/icl/task_batch.h"
 
 namespace esscher {
 namespace {
@@ -73,7 +74,12 @@ TrainConfig TrainConfig::authors(ModelKind model, Length length) {
 }
 
 void TrainConfig::check() const {
-  task.check();
+  if (!own_task) task.check();
+  if (own_task && gradient != GradientEngine::direct) {
+    throw CapabilityError("train: gradient = \"" + std::string(esscher::name(gradient)) +
+                          "\" is for linear regression; task " + own_task->name +
+                          " is trained with gradient = \"direct\"");
+  }
   if (heads < 1 || heads > kMaxHeads) {
     throw_argument("train", "heads", std::to_string(heads), "an integer from 1 to 8");
   }
@@ -98,13 +104,16 @@ void TrainConfig::check() const {
 Trainer::Trainer(TrainConfig config, ExactLoss exact)
     : config_(std::move(config)), exact_(std::move(exact)) {
   config_.check();
-  config_.space.token_dim = config_.task.token_dim();
+  const auto& own = config_.own_task;
+  config_.space.token_dim = own ? own->token_dim : config_.task.token_dim();
   if (config_.space.key_dim == 0) config_.space.key_dim = config_.space.token_dim;
   if (config_.gradient == GradientEngine::exact) {
     if (!exact_) exact_ = closed_form(config_);
+  } else if (own) {
+    batch_ = TaskBatch(*own, config_.model, config_.length, config_.batch, config_.half_loss);
   } else {
-    batch_.emplace(config_.task, config_.model, config_.gradient, config_.length, config_.batch,
-                   config_.half_loss);
+    batch_ = PromptBatch(config_.task, config_.model, config_.gradient, config_.length,
+                         config_.batch, config_.half_loss);
   }
   theta_ =
       initial_parameters(config_.space, config_.heads, config_.init, Stream(config_.seed).split(0));
@@ -124,7 +133,7 @@ double Trainer::gradient(std::int64_t t, Vector& out) const {
   const std::vector<Readout> at = heads();
   BatchLoss batch;
   if (batch_) {
-    batch = (*batch_)(at, Stream(config_.seed).split(1).split(static_cast<std::uint64_t>(t)));
+    batch = batch_(at, Stream(config_.seed).split(1).split(static_cast<std::uint64_t>(t)));
   } else {
     batch.loss = exact_(at, batch.gradient);
   }

@@ -22,12 +22,14 @@
 #include "esscher/icl/optimizer.h"
 #include "esscher/icl/readout.h"
 #include "esscher/icl/task.h"
+#include "esscher/icl/task_risk.h"
 #include "esscher/icl/train_batch.h"
 
 namespace esscher {
 
 struct TrainConfig {
   LinearRegressionTask task;
+  std::optional<Task> own_task;  // instead of `task`; gradient must be direct
   ModelKind model = ModelKind::softmax;
   // token_dim is set from the task; key_dim 0 means token_dim. score_scale acts in KQV and KQVO.
   Parametrisation space{ParameterSpace::UV, 0, 0, 1.0};
@@ -97,7 +99,7 @@ class Trainer {
 
   TrainConfig config_;
   ExactLoss exact_;
-  std::optional<PromptBatch> batch_;
+  std::function<BatchLoss(std::span<const Readout>, const Stream&)> batch_;  // none: exact_
   Vector theta_;
   OptimizerState optimizer_;
   std::int64_t step_ = 0;

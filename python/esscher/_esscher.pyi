@@ -153,21 +153,18 @@ def balanced_start_bound(task: LinearRegressionTask) -> float: ...
 def bayes_risk(
     task: LinearRegressionTask, length: Length, replicates: int, stream: Stream
 ) -> EstimateTuple: ...
+def token_dim(task: Any) -> int: ...
 def flow(
-    task: LinearRegressionTask, U: ArrayLike, r: ArrayLike, length: Length, kind: str, space: str,
-    options: Dict[str, Any],
+    task: Any, U: ArrayLike, r: ArrayLike, length: Length, kind: str, space: str, options: Dict[str, Any],
 ) -> Dict[str, Any]: ...
 def risk(
-    task: Any, U: ArrayLike, r: ArrayLike, kind: str, length: Length, draws: int, stream: Stream
+    task: Any, U: ArrayLike, r: ArrayLike, kind: str, length: Length, options: Dict[str, Any]
 ) -> EstimateTuple: ...
 def compare(
-    task: LinearRegressionTask, U: ArrayLike, r: ArrayLike, lengths: Iterable[Length],
-    kinds: Iterable[str], eps: Iterable[float], space: str, stream: Stream,
+    task: Any, U: ArrayLike, r: ArrayLike, lengths: Iterable[Length], kinds: Iterable[str],
+    eps: Iterable[float], space: str, options: Dict[str, Any],
 ) -> Dict[str, Any]: ...
-
-def train(
-    task: LinearRegressionTask, length: Length, steps: int, options: Dict[str, Any]
-) -> Dict[str, Any]: ...
+def train(task: Any, length: Length, steps: int, options: Dict[str, Any]) -> Dict[str, Any]: ...
 
 PresetTuple = Tuple[str, str, str, str, str, str]
 

@@ -7,7 +7,7 @@ row of V: the prediction is r' zbar, zbar the prompt's mean tilted by U (x, 0).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Dict, NamedTuple, Optional, Tuple, Union
+from typing import Any, Dict, NamedTuple, Optional, Protocol, Tuple, Union
 
 import numpy as np
 
@@ -15,11 +15,17 @@ from . import _esscher
 from .charts import Charted, Spec, lines
 from .prompts import Estimate
 from .random import Stream, as_stream
-from .types import Array, ArrayLike, Length
+from .types import Array, ArrayLike, Length, MeasureLike
 
 
 class Readout(NamedTuple):
-    """What a prediction reads of a head: U [D,D] and r [D], D = d + 1."""
+    """What a prediction reads of a head: U [D,D] and r [D], D = d + 1; it is r' zbar at the tilt U (x, 0).
+
+    >>> import numpy as np, esscher as es
+    >>> at = es.Readout(U=np.diag([1.0, 0.0]), r=np.array([0.0, 1.0]))
+    >>> es.linear_risk(es.LinearRegressionTask(1), at, es.inf)
+    0.0
+    """
 
     U: Array
     r: Array
@@ -74,6 +80,37 @@ class LinearRegressionTask(_esscher.LinearRegressionTask):
         return f"LinearRegressionTask(dim={self.dim}, features={self.features!r})"
 
 
+class UserTask(Protocol):
+    """A task written in Python: tokens in R^D, and draws (law of tokens, query [D], target).
+
+    The law may be any measure, also your own; a draw must depend on the stream only. Works in ``risk``,
+    ``flow``, ``compare`` and ``train``:
+
+    >>> import numpy as np, esscher as es
+    >>> class Mean:
+    ...     '''Tell the mean of the first coordinate; the query says nothing.'''
+    ...     token_dim = 2
+    ...     def draw(self, stream):
+    ...         m = stream.normal(2)
+    ...         return es.Gaussian(np.eye(2), m), [0.0, 0.0], m[0]
+    >>> f = es.flow(Mean(), es.Readout(np.zeros((2, 2)), np.zeros(2)), draws=100)
+    >>> f.end.r.round(3)
+    array([1., 0.])
+    """
+
+    @property
+    def token_dim(self) -> int:
+        """D."""
+        ...
+
+    def draw(self, stream: Stream) -> Tuple[MeasureLike, ArrayLike, float]:
+        """Law of the tokens, query [D], target; draw from the stream and from nothing else."""
+        ...
+
+
+AnyTask = Union[LinearRegressionTask, UserTask]
+
+
 def power_covariance(dim: int, rho: float) -> Array:
     """rho^|i-j| [dim,dim].
 
@@ -124,21 +161,33 @@ def block_optimum(task: LinearRegressionTask, length: Length) -> Readout:
     return Readout(*_esscher.block_optimum(task, length))
 
 
-def balanced_start(task: LinearRegressionTask, alpha: Optional[float] = None) -> Readout:
-    """U = alpha [[I/sqrt d, 0], [0, 0]], r = (0, alpha); alpha is half the theorem's bound unless given.
+def balanced_start(task: AnyTask, alpha: Optional[float] = None) -> Readout:
+    """U = alpha [[I/sqrt d, 0], [0, 0]], r = (0, alpha), tokens in R^{d+1}.
+
+    alpha is half the theorem's bound unless given; 0.5 for your own tasks, which have no theorem.
 
     >>> import esscher as es
     >>> es.balanced_start(es.LinearRegressionTask(1), 0.5).r
     array([0. , 0.5])
     """
-    if alpha is None:
-        alpha = 0.5 * _esscher.balanced_start_bound(task)
-    return Readout(*_esscher.balanced_start(task.dim, alpha))
+    if isinstance(task, LinearRegressionTask):
+        bound = _esscher.balanced_start_bound(task)
+        return Readout(*_esscher.balanced_start(task.dim, 0.5 * bound if alpha is None else alpha))
+    dim = _esscher.token_dim(task)
+    return Readout(*_esscher.balanced_start(dim - 1, 0.5 if alpha is None else alpha))
 
 
 @dataclass(frozen=True)
 class Flow(Charted):
-    """A path of gradient flow: times t [n], risk [n], parameters theta [n,p], and where it ended."""
+    """A path of gradient flow: times t [n], risk [n], parameters theta [n,p], and where it ended.
+
+    ``conserved_drift``, ``energy_defect`` and ``largest_increase`` tell what an exact flow keeps at 0.
+
+    >>> import esscher as es
+    >>> f = es.flow(es.LinearRegressionTask(1), t_end=1.0, times=[0.5, 1.0])
+    >>> f.t, f.theta.shape, f.conserved_drift < 1e-6
+    (array([0. , 0.5, 1. ]), (3, 6), True)
+    """
 
     status: str
     t: Array
@@ -160,7 +209,7 @@ class Flow(Charted):
 
 
 def flow(
-    task: LinearRegressionTask,
+    task: AnyTask,
     start: Optional[Readout] = None,
     *,
     length: Length = float("inf"),
@@ -171,10 +220,15 @@ def flow(
     atol: float = 1e-10,
     stationary: float = 1e-9,
     times: Optional[ArrayLike] = None,
+    engine: str = "auto",
+    draws: int = 4000,
+    stream: Union[Stream, int] = 0,
 ) -> Flow:
-    """Gradient flow of the risk by CVODE, until |gradient| <= stationary or t_end.
+    """Gradient flow theta' = -grad R_L(theta) of the risk by CVODE, until |grad| <= stationary or t_end.
 
-    kind: "softmax" or "linear"; at ``inf`` and Gaussian features they are the same. parametrisation: "block", "UV", "KQV" or "KQVO".
+    kind: "softmax" or "linear"; at ``inf`` and Gaussian features they are the same. parametrisation:
+    "block", "UV", "KQV" or "KQVO". times [n] asks for the path there, else at every step. task may be your own (``UserTask``): the risk is then the mean over
+    ``draws`` draws, fixed by the stream; engine as in ``risk``.
 
     >>> import esscher as es
     >>> f = es.flow(es.LinearRegressionTask(2), parametrisation="block")
@@ -182,7 +236,10 @@ def flow(
     ('stationary', True)
     """
     at = balanced_start(task) if start is None else start
-    options: Dict[str, Any] = {"rtol": rtol, "atol": atol, "t_end": t_end, "stationary": stationary}
+    options: Dict[str, Any] = {
+        "rtol": rtol, "atol": atol, "t_end": t_end, "stationary": stationary,
+        "engine": engine, "draws": draws, "stream": as_stream(stream),
+    }
     if times is not None:
         options["times"] = times
     found = _esscher.flow(task, at.U, at.r, length, kind, parametrisation, options)

@@ -3,39 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Dict, Iterable, List, Optional, Protocol, Sequence, Tuple, Union
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Union
 
 from . import _esscher
 from .charts import Charted, Spec, lines
-from .icl import LinearRegressionTask, Readout, balanced_start
+from .icl import AnyTask, Readout, balanced_start
 from .prompts import Estimate
 from .random import Stream, as_stream
-from .types import ArrayLike, Length, MeasureLike
-
-
-class UserTask(Protocol):
-    """A task written in Python: tokens in R^D, and draws that depend on the stream only."""
-
-    @property
-    def token_dim(self) -> int: ...
-
-    def draw(self, stream: Stream) -> Tuple[MeasureLike, ArrayLike, float]: ...
+from .types import Length
 
 
 def risk(
-    task: Union[LinearRegressionTask, UserTask],
+    task: AnyTask,
     at: Readout,
     length: Length,
     *,
     kind: str = "softmax",
+    engine: str = "auto",
     draws: int = 4000,
     stream: Union[Stream, int] = 0,
 ) -> Estimate:
     """Half the mean squared error of the head (U, r) at this prompt length, by the best formula there is.
 
-    Gaussian regression: closed forms, or quadrature over tasks with exact tokens (softmax, finite L).
-    Other features and your own tasks (``token_dim``, ``draw(stream)`` -> (law, query, target)): ``draws``
-    draws.
+    R_L = E (r' zbar - y)^2 / 2. Gaussian regression: closed forms, or quadrature over tasks with exact
+    tokens (softmax, finite L). Other features and your own tasks (``UserTask``): the mean over ``draws``
+    draws of the task. engine, for a finite prompt of such a task: "exact" averages over prompts without
+    drawing them, where the law of the tokens is Gaussian; "direct" draws every token; "auto" is exact
+    where it can be.
 
     >>> import esscher as es
     >>> task = es.LinearRegressionTask(2)
@@ -43,13 +37,20 @@ def risk(
     >>> es.risk(task, at, 100).value > es.risk(task, at, 10**6).value
     True
     """
-    found = _esscher.risk(task, at.U, at.r, kind, length, draws, as_stream(stream))
+    options = {"engine": engine, "draws": draws, "stream": as_stream(stream)}
+    found = _esscher.risk(task, at.U, at.r, kind, length, options)
     return Estimate(*found)
 
 
 @dataclass(frozen=True)
 class Comparison(Charted):
-    """Twin trajectories: ``rows`` one summary per model and length, ``path`` their course in time."""
+    """Twin trajectories: ``rows`` one summary per model and length, ``path`` their course in time.
+
+    >>> import esscher as es
+    >>> c = es.compare(es.LinearRegressionTask(1), [100], kinds=["linear"], parametrisation="block")
+    >>> c.path[0]["t"], c.path[0]["distance"], c.rows[1]["status"]
+    (0.0, 0.0, 'stationary')
+    """
 
     rows: List[Dict[str, Any]]
     lengths: List[Dict[str, Any]]
@@ -69,18 +70,42 @@ class Comparison(Charted):
 
 
 def compare(
-    task: LinearRegressionTask,
+    task: AnyTask,
     lengths: Iterable[Length],
     *,
     start: Optional[Readout] = None,
     kinds: Sequence[str] = ("softmax", "linear"),
     eps: Sequence[float] = (),
     parametrisation: str = "UV",
+    t_end: float = float("inf"),
+    rtol: float = 1e-8,
+    atol: float = 1e-10,
+    stationary: float = 1e-9,
+    engine: str = "auto",
+    draws: int = 4000,
     stream: Union[Stream, int] = 0,
 ) -> Comparison:
-    """Gradient flows from one start at each length and at infinity, side by side; L(eps) for each eps."""
+    """Twins: flows theta' = -grad R_L(theta) from one start at each length and at infinity, side by side.
+
+    Each row of ``rows`` tells a twin's limiting risk, sup_t |theta_L - theta_inf|, the gap of gradients
+    along the infinite path and the time they stay together; ``lengths`` tells, for each eps, the
+    shortest L with lim R_L <= lim R_inf + eps. Tasks may be your own (``UserTask``): then risks are
+    means over ``draws`` draws, the same at every length; engine as in ``risk``.
+
+    >>> import esscher as es
+    >>> task = es.LinearRegressionTask(2)
+    >>> c = es.compare(task, [10, 1000], kinds=["linear"], parametrisation="block", eps=[0.1])
+    >>> [(row["model"], row["L"], round(row["limiting_risk"], 4)) for row in c.rows]
+    [('infinity', 'inf', 0.0), ('linear', 10, 0.2308), ('linear', 1000, 0.003)]
+    >>> c.lengths[0]["length"]
+    27
+    """
     at = balanced_start(task) if start is None else start
-    found = _esscher.compare(task, at.U, at.r, lengths, kinds, eps, parametrisation, as_stream(stream))
+    options: Dict[str, Any] = {
+        "rtol": rtol, "atol": atol, "t_end": t_end, "stationary": stationary,
+        "engine": engine, "draws": draws, "stream": as_stream(stream),
+    }
+    found = _esscher.compare(task, at.U, at.r, lengths, kinds, eps, parametrisation, options)
     return comparison_of(found)
 
 

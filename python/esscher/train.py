@@ -7,12 +7,18 @@ from typing import Any, Dict, List, NamedTuple
 
 from . import _esscher
 from .charts import Charted, Spec, lines
-from .icl import LinearRegressionTask, Readout
+from .icl import AnyTask, LinearRegressionTask, Readout
 from .types import Length
 
 
 class LossPoint(NamedTuple):
-    """Mean loss over the steps (first, last] and its standard error."""
+    """Mean loss over the steps (first, last] and its standard error.
+
+    >>> import esscher as es
+    >>> p = es.train(es.LinearRegressionTask(1), 20, 200).curve[-1]
+    >>> p.first, p.last, p.std_error > 0
+    (100, 200, True)
+    """
 
     first: int
     last: int
@@ -22,7 +28,13 @@ class LossPoint(NamedTuple):
 
 @dataclass(frozen=True)
 class Training(Charted):
-    """A training run: loss curve and the heads (U, r) it ended with."""
+    """A training run: loss curve and the heads (U, r) it ended with.
+
+    >>> import esscher as es
+    >>> t = es.train(es.LinearRegressionTask(2), 20, 100, heads=2, init="torch", parametrisation="KQVO")
+    >>> len(t.heads), t.heads[0].U.shape
+    (2, (3, 3))
+    """
 
     status: str
     steps: int
@@ -40,7 +52,7 @@ class Training(Charted):
 
 
 def train(
-    task: LinearRegressionTask,
+    task: AnyTask,
     length: Length,
     steps: int,
     *,
@@ -54,19 +66,25 @@ def train(
     learning_rate: float = 1e-3,
     momentum: float = 0.0,
     batch: int = 128,
-    gradient: str = "sampled",
+    gradient: str = "auto",
     seed: int = 0,
     curve_block: int = 100,
 ) -> Training:
     """Train on fresh prompts of this length; the loss is the squared error (no one half).
 
-    A run is a pure function of its arguments: same bits for any number of threads.
+    task may be your own (``UserTask``). gradient: "sampled" draws scores instead of tokens (Gaussian
+    features), "direct" draws every token (any task, finite or infinite length of your own tasks),
+    "exact" follows the population loss (one head, Gaussian features); "auto" is sampled for Gaussian
+    features, else direct. A run is a pure function of its arguments: same bits for any number of threads.
 
     >>> import esscher as es
     >>> t = es.train(es.LinearRegressionTask(2), es.inf, 200, learning_rate=0.05)
     >>> t.status, t.steps, t.curve[-1].loss < t.curve[0].loss
     ('running', 200, True)
     """
+    if gradient == "auto":
+        gaussian = isinstance(task, LinearRegressionTask) and task.features == "gaussian"
+        gradient = "sampled" if gaussian else "direct"
     options: Dict[str, Any] = dict(
         model=model, parametrisation=parametrisation, heads=heads, init=init, alpha=alpha,
         score_scale=score_scale, optimizer=optimizer, learning_rate=learning_rate, momentum=momentum,

@@ -8,6 +8,7 @@
 #include "estimates.h"
 #include "readouts.h"
 #include "results.h"
+#include "tasks.h"
 
 namespace esscher::python {
 namespace {
@@ -35,34 +36,22 @@ py::tuple linear(const LinearRegressionTask& task, const py::object& U, const py
   return py::make_tuple(risk, out(gradient));
 }
 
-FlowOptions flow_options(const py::dict& given) {
-  FlowOptions options;
-  for (const auto& [key, value] : given) {
-    const auto name = py::cast<std::string>(key);
-    if (name == "rtol") options.rtol = py::cast<double>(value);
-    if (name == "atol") options.atol = py::cast<double>(value);
-    if (name == "t_end") options.t_end = py::cast<double>(value);
-    if (name == "stationary") options.stationary = py::cast<double>(value);
-    if (name == "times") {
-      const VectorIn times = vector_in("flow", "times", value);
-      options.times.assign(times.owner.data(), times.owner.data() + times.owner.size());
-    }
-  }
-  return options;
-}
-
-py::dict flow(const LinearRegressionTask& task, const py::object& U, const py::object& r,
+py::dict flow(const py::object& task, const py::object& U, const py::object& r,
               const py::object& length, const std::string& kind, const std::string& space_name,
               const py::dict& options) {
+  const TaskIn in = task_in(task);
   const Readout start = readout_in(U, r);
   const Length L = length_in("flow", length);
+  const ModelKind model = parse_model_kind(kind);
   Parametrisation space;
   space.space = parse_parameter_space(space_name);
-  space.token_dim = space.key_dim = task.token_dim();
-  const FlowOptions flow_settings = flow_options(options);
+  space.token_dim = space.key_dim = in.token_dim();
+  const FlowOptions flow_settings = flow_options_in(options);
+  const RiskOptions risk_settings = risk_options_in(options);
   const FlowResult result = long_call([&] {
-    return run_flow(risk_function(task, parse_model_kind(kind), L, {}), space,
-                    parameters_of(space, start), flow_settings);
+    const RiskFunction risk = in.own ? risk_function(*in.own, model, L, risk_settings)
+                                     : risk_function(in.regression, model, L, risk_settings);
+    return run_flow(risk, space, parameters_of(space, start), flow_settings);
   });
   return flow_out(result, space);
 }
@@ -108,6 +97,7 @@ void bind_icl(py::module_& m) {
     const Length L = length_in("bayes_risk", length);
     return out(long_call([&] { return bayes_risk(task, L, replicates, stream); }));
   });
+  m.def("token_dim", [](const py::object& task) { return task_in(task).token_dim(); });
   m.def("flow", &flow);
 }
 

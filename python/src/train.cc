@@ -3,6 +3,7 @@
 #include "arrays.h"
 #include "esscher/icl/exact_loss.h"
 #include "results.h"
+#include "tasks.h"
 
 namespace esscher::python {
 namespace {
@@ -12,10 +13,11 @@ void take(const py::dict& options, const char* key, const Set& set) {
   if (options.contains(key)) set(py::cast<T>(options[key]));
 }
 
-TrainConfig config_in(const LinearRegressionTask& task, const py::object& length,
-                      const py::dict& options) {
+TrainConfig config_in(const py::object& task, const py::object& length, const py::dict& options) {
   TrainConfig config;
-  config.task = task;
+  TaskIn in = task_in(task);
+  config.task = std::move(in.regression);
+  config.own_task = std::move(in.own);
   config.length = length_in("train", length);
   using Text = std::string;
   take<Text>(options, "model", [&](const Text& t) { config.model = parse_model_kind(t); });
@@ -38,7 +40,7 @@ TrainConfig config_in(const LinearRegressionTask& task, const py::object& length
   return config;
 }
 
-py::dict train(const LinearRegressionTask& task, const py::object& length, std::int64_t steps,
+py::dict train(const py::object& task, const py::object& length, std::int64_t steps,
                const py::dict& options) {
   const TrainConfig config = config_in(task, length, options);
   return run_trainer(Trainer(config, exact_loss(config, {.stream = Stream(config.seed)})), steps);

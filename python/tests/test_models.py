@@ -45,12 +45,122 @@ def test_own_task_mistakes_are_named():
             law, query, y = super().draw(stream)
             return law, query[:2], y
 
-    with pytest.raises(es.ArgumentError, match="NoDraw has no draw; a task needs"):
-        es.risk(NoDraw(), AT, 10)
-    with pytest.raises(es.ArgumentError, match="Wrong.draw gave .*expected .law, query, target"):
-        es.risk(Wrong(), AT, 10)
-    with pytest.raises(es.DimensionError, match="Short.draw"):
-        es.risk(Short(), AT, 10)
+    for call in (
+        lambda task: es.risk(task, AT, 10),
+        lambda task: es.flow(task, AT, length=10),
+        lambda task: es.compare(task, [10], start=AT),
+        lambda task: es.train(task, 10, 1),
+    ):
+        with pytest.raises(es.ArgumentError, match="NoDraw has no draw; a task needs"):
+            call(NoDraw())
+        with pytest.raises(es.ArgumentError, match="Wrong.draw gave .*expected .law, query, target"):
+            call(Wrong())
+        with pytest.raises(es.DimensionError, match="Short.draw"):
+            call(Short())
+
+
+class Coins(MyRegression):
+    """Tokens (x, w'x) with x of signs: no Gaussian, and a measure written in Python inside."""
+
+    class Law:
+        def __init__(self, w):
+            self.B, self.dim = np.vstack([np.eye(2), w]), 3
+
+        def log_mgf(self, a):
+            return np.log(np.cosh(a @ self.B)).sum()
+
+        def tilted_mean(self, a):
+            return self.B @ np.tanh(a @ self.B)
+
+        def tilted_cov(self, a):
+            return (self.B / np.cosh(a @ self.B) ** 2) @ self.B.T
+
+        def sample(self, stream, n):
+            return np.sign(stream.normal(2 * n)).reshape(n, 2) @ self.B.T
+
+    def draw(self, stream):
+        w, x = stream.normal(4).reshape(2, 2)
+        return self.Law(w), np.append(x, 0.0), float(w @ x)
+
+
+COINS = es.LinearRegressionTask(2, features="rademacher", query_cov=np.eye(2))
+
+
+@pytest.mark.parametrize("engine, exact", [("auto", True), ("exact", True), ("direct", False)])
+def test_engines_for_gaussian_laws(engine, exact):
+    found = es.risk(MyRegression(), AT, 30, engine=engine, draws=2000, stream=1)
+    assert (found.engine == "exact") == exact
+    truth = es.risk(TASK, AT, 30)
+    assert abs(found.value - truth.value) < 6 * np.hypot(found.std_error, truth.std_error)
+
+
+@pytest.mark.parametrize("length", [20, es.inf])
+@pytest.mark.parametrize("kind", ["softmax", "linear"])
+def test_own_task_flows_like_the_built_in(length, kind):
+    ask = dict(length=length, kind=kind, parametrisation="block", t_end=0.3, rtol=1e-5, atol=1e-7)
+    start = es.balanced_start(TASK, 0.7)
+    mine = es.flow(MyRegression(), start, draws=4000, stream=2, **ask)
+    theirs = es.flow(TASK, start, **ask)
+    assert mine.status == theirs.status == "t_end"
+    np.testing.assert_allclose(mine.end.U, theirs.end.U, atol=0.1)
+    assert mine.risk[-1] == pytest.approx(theirs.risk[-1], rel=0.15)
+    assert np.all(np.diff(mine.risk) < 1e-6)
+
+
+def test_own_measures_inside_own_tasks_flow():
+    ask = dict(length=15, t_end=0.5, rtol=1e-4, atol=1e-6, draws=150, stream=3, parametrisation="block")
+    start = es.balanced_start(COINS, 0.7)
+    for length in (15, es.inf):
+        mine = es.flow(Coins(), start, **{**ask, "length": length})
+        theirs = es.flow(COINS, start, **{**ask, "length": length, "draws": 4000})
+        assert mine.risk[-1] < mine.risk[0]
+        np.testing.assert_allclose(mine.end.U, theirs.end.U, atol=0.25)
+
+
+def test_own_task_has_twins():
+    found = es.compare(MyRegression(), [20, 2000], parametrisation="block", draws=200, t_end=3.0, eps=[0.3], rtol=1e-5)
+    rows = {(row["model"], row["L"]): row for row in found.rows}
+    for kind in ("softmax", "linear"):
+        near, far = rows[kind, 20], rows[kind, 2000]
+        assert far["sup_distance"] < near["sup_distance"]
+        assert far["limiting_risk"] < near["limiting_risk"] and near["engine"] == "exact"
+        assert "bayes" not in near  # nobody knows the best prediction of a task of one's own
+    assert rows["infinity", "inf"]["sup_distance"] == 0
+    assert [row["status"] for row in found.lengths] == ["found", "found"]
+
+
+def test_own_task_trains():
+    ask = dict(learning_rate=0.05, batch=16, curve_block=20, alpha=0.5)
+    for length in (20, es.inf):
+        found = es.train(MyRegression(), length, 100, **ask)
+        assert found.curve[-1].loss < found.curve[0].loss
+        assert found.heads[0].U.shape == (3, 3)
+    before = es.thread_count()
+    es.set_thread_count(1)
+    again = es.train(MyRegression(), es.inf, 100, **ask)
+    es.set_thread_count(before)
+    assert again.last_loss == found.last_loss
+    two = es.train(Coins(), 10, 5, heads=2, init="torch", parametrisation="KQVO", batch=4)
+    assert len(two.heads) == 2
+    assert es.train(COINS, 10, 5).steps == 5  # not Gaussian: direct without being asked
+
+
+def test_what_has_no_formula_names_what_serves():
+    start = es.balanced_start(Coins())
+    with pytest.raises(es.CapabilityError, match="Coins.*'Law'.*use engine = direct.*or length inf"):
+        es.risk(Coins(), start, 10, engine="exact")
+    with pytest.raises(es.CapabilityError, match="use engine = direct"):
+        es.flow(Coins(), start, length=10, engine="exact", draws=10)
+    with pytest.raises(es.CapabilityError, match="use engine = direct"):
+        es.compare(COINS, [10], engine="exact", draws=10, t_end=0.1)
+    with pytest.raises(es.CapabilityError, match="use exact or direct"):
+        es.risk(Coins(), start, 10, engine="sampled")
+    with pytest.raises(es.CapabilityError, match="8 GiB; use fewer draws"):
+        es.flow(Coins(), start, length=2**40, draws=10)
+    with pytest.raises(es.CapabilityError, match='Coins is trained with gradient = "direct"'):
+        es.train(Coins(), 10, 1, gradient="sampled")
+    with pytest.raises(es.ArgumentError, match="int has no token_dim; a task needs"):
+        es.flow(3)
 
 
 def test_softmax_flow_at_finite_length():

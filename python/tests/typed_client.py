@@ -26,6 +26,16 @@ class Point:
         return np.ones((n, 1))
 
 
+class Mean:
+    """A user's task with types."""
+
+    token_dim: int = 1
+
+    def draw(self, stream: es.Stream) -> Tuple[es.Gaussian, List[float], float]:
+        m = stream.normal(1)
+        return es.Gaussian([[1.0]], m), [0.0], float(m[0])
+
+
 def main() -> Tuple[float, es.Estimate]:
     head = es.Attention(U=[[1.0]])
     output: npt.NDArray[np.float64] = head(es.Gaussian([[1.0]]), [1.0])
@@ -33,6 +43,9 @@ def main() -> Tuple[float, es.Estimate]:
     error: es.Estimate = es.mean_square_error(mixed, head, np.ones(1), 10, replicates=4)
     length: float = es.inf
     flow = es.flow(es.LinearRegressionTask(2), length=length)
+    at = es.Readout(np.zeros((1, 1)), np.zeros(1))
+    assert es.flow(Mean(), at, length=5, draws=10, t_end=0.1).risk[0] > 0
+    assert es.risk(Mean(), at, 5, draws=10).engine == "exact"
     names: List[str] = [p.name for p in es.presets()]
     found = es.preset(names[0]).config()
     assert "task" in found

@@ -62,5 +62,24 @@ TEST(Compare, LengthForRiskIsTheSmallest) {
   EXPECT_EQ(length_for_risk(setup, ModelKind::linear, 0, 1e-3, 100).length, 0);
 }
 
+TEST(Compare, ATaskOfOnesOwnHasTwins) {
+  TwinSetup setup = small_setup();
+  setup.risk.draws = 300;
+  setup.own_task = regression_task(setup.task);
+  const FlowResult reference = reference_flow(setup);
+  EXPECT_EQ(twin_flow(setup, reference, ModelKind::softmax, Length::infinity()).sup_distance, 0);
+  const auto distance = [&](Length L, Engine engine) {
+    setup.risk.engine = engine;
+    return twin_flow(setup, reference, ModelKind::softmax, L).sup_distance;
+  };
+  const double near = distance(20, Engine::exact), far = distance(20000, Engine::exact);
+  EXPECT_LT(far, 0.2 * near);
+  // Prompts that are drawn fluctuate around those that are averaged over.
+  EXPECT_TRUE(close(distance(20, Engine::direct), near, 0.5));
+  // The built-in task on its quadrature nodes, against 300 draws.
+  setup.own_task.reset();
+  EXPECT_TRUE(close(distance(20, Engine::automatic), near, 0.25));
+}
+
 }  // namespace
 }  // namespace esscher

@@ -85,5 +85,58 @@ TEST(TaskRisk, ATaskOfOnesOwnTrains) {
                DimensionError);
 }
 
+// Gaussian tokens with a mean of their own, different for every draw.
+Task shifted_task() {
+  return {3, "shifted", [](const Stream& stream) {
+            Vector x(9);
+            stream.fill_normal(0, {x.data(), 9});
+            Matrix F = Matrix::Identity(3, 3);
+            F(1, 0) = x(0);
+            F(2, 1) = x(1);
+            return ContextDraw{Gaussian(0.5 * x.segment(2, 3), 0.4 * F * F.transpose()),
+                               x.segment(5, 3), x(8)};
+          }};
+}
+
+TEST(TaskRisk, PromptsOfGaussianLawsAreAveragedOverExactly) {
+  const Readout at = random_readout(3, 0.4, Stream(20));
+  for (ModelKind kind : {ModelKind::softmax, ModelKind::linear}) {
+    for (Length L : {Length(1), Length(9)}) {
+      // One task, many prompts: the mean over drawn prompts is the value without drawing.
+      const Task task = shifted_task();
+      const ContextDraw fixed = task.draw(Stream(21));
+      const Task one{3, "one", [fixed](const Stream&) { return fixed; }};
+      const Estimate exact = simulated_risk(one, at, kind, L, 2, Stream(22), Engine::exact);
+      EXPECT_EQ(exact.engine, Engine::exact);
+      EXPECT_EQ(exact.std_error, 0);
+      const Estimate drawn = simulated_risk(one, at, kind, L, 20000, Stream(23), Engine::direct);
+      EXPECT_EQ(drawn.engine, Engine::direct);
+      EXPECT_TRUE(agrees(drawn, exact.value)) << name(kind) << " L = " << L.text();
+      const SampleRisk risk(task, kind, L, 50, Stream(24));
+      EXPECT_LT(testing::gradient_defect(risk, at), 1e-7) << name(kind) << " L = " << L.text();
+    }
+  }
+}
+
+TEST(TaskRisk, RefusesWhatHasNoFormulaOrNoRoom) {
+  LinearRegressionTask task = general_task(2, Stream(30));
+  task.features = Features::rademacher;
+  const Task general = regression_task(task);
+  const Readout at = random_readout(3, 0.4, Stream(31));
+  const auto message = [&](Length L, Engine engine) -> std::string {
+    try {
+      SampleRisk(general, ModelKind::softmax, L, 100, Stream(32), engine);
+    } catch (const CapabilityError& error) {
+      return error.what();
+    }
+    return "none";
+  };
+  EXPECT_NE(message(7, Engine::exact).find("use engine = direct"), std::string::npos);
+  EXPECT_NE(message(7, Engine::sampled).find("use exact or direct"), std::string::npos);
+  EXPECT_NE(message(std::int64_t{1} << 40, Engine::automatic).find("8 GiB"), std::string::npos);
+  EXPECT_EQ(message(Length::infinity(), Engine::exact), "none");
+  EXPECT_EQ(message(7, Engine::automatic), "none");
+}
+
 }  // namespace
 }  // namespace esscher

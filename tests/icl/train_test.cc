@@ -7,7 +7,9 @@
 
 #include "esscher/base/error.h"
 #include "esscher/base/parallel.h"
+#include "esscher/icl/flow.h"
 #include "esscher/icl/risk.h"
+#include "esscher/icl/task_batch.h"
 #include "tests/testing.h"
 
 namespace esscher {
@@ -324,6 +326,39 @@ TEST(Trainer, TrainingLowersTheRisk) {
   EXPECT_LT(limit_risk(config.task, trainer.heads()[0]), 0.2 * before);
   EXPECT_LT(trainer.curve().back().loss, 0.5 * trainer.curve().front().loss);
   EXPECT_GT(trainer.curve().back().std_error, 0);
+}
+
+TEST(Trainer, ATaskOfOnesOwn) {
+  const LinearRegressionTask regression =
+      LinearRegressionTask::with_covariance(power_covariance(2, 0.5));
+  const Task task = regression_task(regression);
+  const std::vector<Readout> heads{balanced_start(2, 0.7), balanced_start(2, -0.3)};
+  for (ModelKind kind : {ModelKind::softmax, ModelKind::linear}) {
+    // The same loss as the built-in task, and its gradient by differences.
+    const double loss = TaskBatch(task, kind, 15, 20000, true)(heads, Stream(1)).loss;
+    const PromptBatch twin(regression, kind, GradientEngine::direct, 15, 20000, true);
+    EXPECT_TRUE(close(loss, twin(heads, Stream(2)).loss, 0.08)) << name(kind);
+    const TaskBatch batch(task, kind, 15, 10, false);
+    std::vector<Readout> up = heads, down = heads;
+    const Matrix step = 1e-6 * Matrix::Ones(3, 3);
+    up[1].U += step;
+    down[1].U -= step;
+    const double slope = (batch(up, Stream(3)).loss - batch(down, Stream(3)).loss) / 2e-6;
+    EXPECT_TRUE(close(batch(heads, Stream(3)).gradient[1].U.sum(), slope, 1e-6)) << name(kind);
+  }
+  TrainConfig config;
+  config.own_task = task;
+  config.gradient = GradientEngine::direct;
+  config.init = {InitKind::balanced, 0.5, {}};
+  config.length = 50;
+  config.batch = 32;
+  config.optimizer.learning_rate = 0.05;
+  config.curve_block = 50;
+  Trainer trainer(config);
+  trainer.run(300);
+  EXPECT_LT(trainer.curve().back().loss, 0.7 * trainer.curve().front().loss);
+  config.gradient = GradientEngine::sampled;
+  EXPECT_THROW(Trainer{config}, CapabilityError);
 }
 
 // The sampled stochastic gradient averages to the exact one at the same parameters.
