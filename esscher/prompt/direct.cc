@@ -35,6 +35,30 @@ void check_prompt(const char* where, const Attention& attention, Index d) {
   check_dimension(where, "tokens.d", d, attention.dim());
 }
 
+template <class T>
+using RowMatrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+template <class T>
+void check_rows(const char* where, const Attention& attention, const Rows<T>& tokens) {
+  check_prompt(where, attention, tokens.d);
+  if (tokens.n < 1) throw_argument(where, "tokens", "empty", "at least one token");
+}
+
+// Called when a sum is not finite: a token is the reason, or scores that overflow.
+template <class T>
+void check_tokens(const char* where, const Rows<T>& tokens) {
+  for (Index l = 0; l < tokens.n; ++l) {
+    for (Index i = 0; i < tokens.d; ++i) {
+      const auto x = static_cast<double>(tokens.data[l * tokens.stride + i]);
+      if (!std::isfinite(x)) {
+        throw_argument(where, "tokens[" + std::to_string(l) + "," + std::to_string(i) + "]",
+                       to_text(x), "a finite number");
+      }
+    }
+  }
+  throw DomainError(std::string(where) + ": the scores are too large for this precision");
+}
+
 Vector functional(const char* where, const Attention& attention, const VectorView& g) {
   check_dimension(where, "g", g.size(), attention.output_dim());
   return attention.V().transpose() * g;
@@ -134,6 +158,41 @@ DirectResult direct_vjp(const Attention& attention, const Empirical& prompt, con
   return finish(attention, tilt_product<double>(as_span(a), as_span(r), tokens, tokens, as_span(b)),
                 z, g);
 }
+
+template <class T>
+Matrix direct_outputs(const Attention& attention, const Rows<T>& tokens,
+                      const MatrixView& queries) {
+  check_rows("direct_outputs", attention, tokens);
+  check_dimension("direct_outputs", "queries.d", queries.cols(), attention.dim());
+  Matrix means;
+  if (queries.rows() == 1) {  // one pass at the speed of memory
+    const std::vector<T> a = to<T>(attention.tilt(queries.row(0).transpose()));
+    means = tilt<T>(a, tokens, tokens).mean().transpose();
+  } else {
+    const RowMatrix<T> a = (queries * attention.U().transpose()).template cast<T>();
+    means = tilt_many<T>(Rows<T>(a.data(), a.rows(), a.cols()), tokens, tokens).mean;
+  }
+  if (!means.allFinite()) check_tokens("direct_outputs", tokens);
+  return means * attention.V().transpose();
+}
+
+template <class T>
+DirectResult direct_vjp(const Attention& attention, const Rows<T>& tokens, const VectorView& z,
+                        const VectorView& g) {
+  check_rows("direct_vjp", attention, tokens);
+  const std::vector<T> a = to<T>(attention.tilt(z));
+  const std::vector<T> r = to<T>(functional("direct_vjp", attention, g));
+  const TiltState state = tilt_product<T>(a, r, tokens, tokens);
+  if (!state.sum.allFinite() || !state.product.allFinite()) check_tokens("direct_vjp", tokens);
+  return finish(attention, state, z, g);
+}
+
+template Matrix direct_outputs(const Attention&, const Rows<float>&, const MatrixView&);
+template Matrix direct_outputs(const Attention&, const Rows<double>&, const MatrixView&);
+template DirectResult direct_vjp(const Attention&, const Rows<float>&, const VectorView&,
+                                 const VectorView&);
+template DirectResult direct_vjp(const Attention&, const Rows<double>&, const VectorView&,
+                                 const VectorView&);
 
 Matrix direct_prefixes(const Attention& attention, const Empirical& prompt, const VectorView& z,
                        std::span<const Index> lengths) {

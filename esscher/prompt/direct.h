@@ -33,6 +33,14 @@ Matrix direct_outputs(const Attention& attention, const Empirical& prompt,
 DirectResult direct_vjp(const Attention& attention, const Empirical& prompt, const VectorView& z,
                         const VectorView& g);
 
+// Tokens in memory of somebody else [n,d], read in place: double, or float in the float kernels
+// (about 1e-6 relative). Throws ArgumentError if there is no token or one that is not finite.
+template <class T>
+Matrix direct_outputs(const Attention& attention, const Rows<T>& tokens, const MatrixView& queries);
+template <class T>
+DirectResult direct_vjp(const Attention& attention, const Rows<T>& tokens, const VectorView& z,
+                        const VectorView& g);
+
 // Row i: the output of the first lengths[i] tokens [lengths,dv]; lengths increasing.
 Matrix direct_prefixes(const Attention& attention, const Empirical& prompt, const VectorView& z,
                        std::span<const Index> lengths);

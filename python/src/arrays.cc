@@ -1,6 +1,7 @@
 #include "arrays.h"
 
 #include <cmath>
+#include <cstdint>
 #include <string>
 
 #include "esscher/base/error.h"
@@ -23,10 +24,7 @@ py::array as_numpy(std::string_view where, std::string_view name, py::handle val
 
 std::string shape_text(const py::array& array) { return py::str(array.attr("shape")); }
 
-}  // namespace
-
-DoubleArray to_array(std::string_view where, std::string_view name, py::handle value, int dims) {
-  const py::array array = as_numpy(where, name, value);
+void check_array(std::string_view where, std::string_view name, const py::array& array, int dims) {
   const char kind = array.dtype().kind();
   if (kind != 'f' && kind != 'i' && kind != 'u') {
     throw_argument(where, std::string(name) + " dtype", std::string(py::str(array.dtype())),
@@ -37,6 +35,32 @@ DoubleArray to_array(std::string_view where, std::string_view name, py::handle v
                          shape_text(array) + ", expected " + std::to_string(dims) +
                          (dims == 1 ? " axis" : " axes"));
   }
+}
+
+// Rows that the kernels can read where they are.
+template <class T>
+bool in_place(const py::array& array) {
+  if (!py::isinstance<py::array_t<T>>(array)) return false;  // dtype and byte order
+  const bool aligned = reinterpret_cast<std::uintptr_t>(array.data()) % sizeof(T) == 0;
+  const py::ssize_t size = sizeof(T), rows = array.shape(0), d = array.shape(1);
+  const bool inner = d < 2 || array.strides(1) == size;
+  const bool outer = rows < 2 || (array.strides(0) >= d * size && array.strides(0) % size == 0);
+  return aligned && inner && outer;
+}
+
+}  // namespace
+
+TokensIn tokens_in(std::string_view where, py::handle value) {
+  const py::array array = as_numpy(where, "tokens", value);
+  check_array(where, "tokens", array, 2);
+  if (in_place<double>(array)) return {array, false};
+  if (in_place<float>(array)) return {array, true};
+  return {py::array_t<double, py::array::c_style | py::array::forcecast>(array), false};
+}
+
+DoubleArray to_array(std::string_view where, std::string_view name, py::handle value, int dims) {
+  const py::array array = as_numpy(where, name, value);
+  check_array(where, name, array, dims);
   return py::array_t<double, py::array::c_style | py::array::forcecast>(array);
 }
 

@@ -11,6 +11,7 @@
 #include "esscher/base/json.h"
 #include "esscher/base/length.h"
 #include "esscher/base/linalg.h"
+#include "esscher/tilt/tilt.h"
 
 namespace esscher::python {
 
@@ -39,6 +40,20 @@ struct PointsIn : MatrixIn {
   bool lone = false;
 };
 PointsIn points_in(std::string_view where, std::string_view name, py::handle value);
+
+// Tokens [n,d] where they are: float64 or float32 with rows in one piece are not copied, whatever
+// the stride between rows; everything else becomes float64.
+struct TokensIn {
+  py::array owner;
+  bool is_float = false;
+  [[nodiscard]] Index rows() const { return owner.shape(0); }
+  template <class T>
+  [[nodiscard]] Rows<T> view() const {
+    const Index stride = owner.shape(0) < 2 ? owner.shape(1) : owner.strides(0) / Index{sizeof(T)};
+    return {static_cast<const T*>(owner.data()), owner.shape(0), owner.shape(1), stride};
+  }
+};
+TokensIn tokens_in(std::string_view where, py::handle value);
 
 py::array_t<double> out(const VectorView& v);
 py::array_t<double> out(const MatrixView& m);

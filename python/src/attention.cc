@@ -4,6 +4,7 @@
 #include "calls.h"
 #include "esscher/attention/multi_head.h"
 #include "esscher/base/parallel.h"
+#include "esscher/prompt/direct.h"
 #include "python_measure.h"
 
 namespace esscher::python {
@@ -11,8 +12,42 @@ namespace {
 
 enum class Kind { softmax, linear };
 
+// Tokens in an array: the SIMD kernels of prompt/direct.h, on the array's own memory.
+template <class T>
+Matrix outputs(const Attention& head, const Rows<T>& tokens, const MatrixView& queries) {
+  return direct_outputs(head, tokens, queries);
+}
+
+template <class T>
+Matrix outputs(const MultiHead& heads, const Rows<T>& tokens, const MatrixView& queries) {
+  Matrix all(queries.rows(), heads.O().cols());
+  Index first = 0;
+  for (const Attention& head : heads.heads()) {
+    all.middleCols(first, head.output_dim()) = direct_outputs(head, tokens, queries);
+    first += head.output_dim();
+  }
+  return all * heads.O().transpose();
+}
+
+template <class Operator>
+py::object apply_to_tokens(const Operator& T, const py::object& tokens, const py::object& z) {
+  const TokensIn in = tokens_in("attention", tokens);
+  const PointsIn points = points_in("attention", "z", z);
+  check_dimension("attention", "z", points.view().cols(), T.dim());
+  check_dimension("attention", "tokens.d", in.owner.shape(1), T.dim());
+  const double work =
+      static_cast<double>(in.owner.size()) * static_cast<double>(points.view().rows());
+  return out(sized_call(work,
+                        [&] {
+                          return in.is_float ? outputs(T, in.view<float>(), points.view())
+                                             : outputs(T, in.view<double>(), points.view());
+                        }),
+             points);
+}
+
 template <class Operator>
 py::object apply(const Operator& T, const py::object& measure, const py::object& z, Kind kind) {
+  if (kind == Kind::softmax && is_tokens(measure)) return apply_to_tokens(T, measure, z);
   const AnyMeasure mu = measure_in("attention", measure);
   const PointsIn points = points_in("attention", "z", z);
   const auto view = points.view();
@@ -46,9 +81,22 @@ py::dict gradients(const MultiHeadGradients& g) {
   return dict;
 }
 
+py::dict vjp_on_tokens(const Attention& T, const py::object& tokens, const py::object& z,
+                       const py::object& cotangent) {
+  const TokensIn in = tokens_in("vjp", tokens);
+  const VectorIn query = vector_in("vjp", "z", z), g = vector_in("vjp", "g", cotangent);
+  return gradients(sized_call(static_cast<double>(in.owner.size()), [&] {
+    return in.is_float ? direct_vjp(T, in.view<float>(), query.view(), g.view()).gradients
+                       : direct_vjp(T, in.view<double>(), query.view(), g.view()).gradients;
+  }));
+}
+
 template <class Operator>
 py::dict vjp(const Operator& T, const py::object& measure, const py::object& z,
              const py::object& cotangent, bool linear) {
+  if constexpr (std::is_same_v<Operator, Attention>) {
+    if (!linear && is_tokens(measure)) return vjp_on_tokens(T, measure, z, cotangent);
+  }
   const AnyMeasure mu = measure_in("vjp", measure);
   const VectorIn query = vector_in("vjp", "z", z);
   const VectorIn g = vector_in("vjp", "g", cotangent);

@@ -31,4 +31,10 @@ auto without_gil(const Work& work) {
   return work();
 }
 
+// long_call where it is long: a thread for Ctrl-C costs some 50 us, too much for small arrays.
+template <class Work>
+auto sized_call(double operations, const Work& work) {
+  return operations < 1e7 ? without_gil(work) : long_call(work);
+}
+
 }  // namespace esscher::python

@@ -116,15 +116,21 @@ double PythonMeasure::sub_gaussian() const {
   return py::cast<double>(call("sub_gaussian"));
 }
 
+bool is_tokens(py::handle value) {
+  if (py::isinstance<AnyMeasure>(value) || py::hasattr(value, "log_mgf") ||
+      py::hasattr(value, "tilted_mean")) {
+    return false;
+  }
+  return py::hasattr(value, "__array__") || py::hasattr(value, "__dlpack__") ||
+         py::isinstance<py::sequence>(value);
+}
+
 AnyMeasure measure_in(const char* where, py::handle value) {
   if (py::isinstance<AnyMeasure>(value)) return py::cast<AnyMeasure>(value);
   if (py::hasattr(value, "log_mgf") || py::hasattr(value, "tilted_mean")) {
     return PythonMeasure(py::reinterpret_borrow<py::object>(value));
   }
-  if (py::hasattr(value, "__array__") || py::hasattr(value, "__dlpack__") ||
-      py::isinstance<py::sequence>(value)) {
-    return Empirical(Matrix(matrix_in(where, "tokens", value).view()));
-  }
+  if (is_tokens(value)) return Empirical(Matrix(matrix_in(where, "tokens", value).view()));
   throw_argument(where, "measure", class_name(value),
                  "a Measure, an array of tokens [n,d], or an object with the methods of a measure");
 }

@@ -51,6 +51,9 @@ class PythonMeasure {
   Index dim_ = 0;
 };
 
+// True for an array of tokens, which is neither a Measure nor an object with its methods.
+bool is_tokens(py::handle value);
+
 // A Measure, an array of tokens [n,d], or a user's object.
 AnyMeasure measure_in(const char* where, py::handle value);
 

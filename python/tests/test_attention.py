@@ -24,6 +24,36 @@ def test_finite_prompt_is_softmax_attention():
     np.testing.assert_allclose(many[1], softmax_attention(TOKENS, -Z), rtol=1e-12)
 
 
+@pytest.mark.parametrize("queries", [1, 7, 100])
+@pytest.mark.parametrize("n", [1, 30, 5000])
+def test_arrays_run_in_the_direct_engine(n, queries):
+    tokens, z = RNG.normal(size=(n, 4)), RNG.normal(size=(queries, 4))
+    expected = HEAD(es.Empirical(tokens), z)  # the reference path
+    np.testing.assert_allclose(HEAD(tokens, z), expected, rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(HEAD(tokens.astype(np.float32), z), expected, rtol=1e-4, atol=1e-5)
+    two = es.MultiHead([HEAD, HEAD], np.eye(4))
+    np.testing.assert_allclose(two(tokens, z), two(es.Empirical(tokens), z), rtol=1e-12, atol=1e-13)
+    g = RNG.normal(size=2)
+    mine, theirs = HEAD.vjp(tokens, z[0], g), HEAD.vjp(es.Empirical(tokens), z[0], g)
+    for name in "zUVKQ":
+        np.testing.assert_allclose(getattr(mine, name), getattr(theirs, name), rtol=1e-10, atol=1e-12)
+
+
+def test_arrays_of_any_layout():
+    wide = RNG.normal(size=(40, 8))
+    expected = HEAD(np.ascontiguousarray(wide[::2, 1:5]), Z)
+    for tokens in (wide[::2, 1:5], np.asfortranarray(wide[::2, 1:5]), wide[::2, 1:5].astype(">f8")):
+        assert np.array_equal(HEAD(tokens, Z), expected)
+    raw = np.zeros(wide.nbytes + 1, np.uint8)
+    unaligned = raw[1:].view(np.float64).reshape(40, 8)
+    unaligned[:] = wide
+    assert np.array_equal(HEAD(unaligned[::2, 1:5], Z), expected)
+    np.testing.assert_allclose(HEAD(wide[::-1, 1:5], Z), softmax_attention(wide[:, 1:5], Z), rtol=1e-12)
+    np.testing.assert_allclose(
+        HEAD(np.broadcast_to(wide[:1, :4], (5, 4)), Z), softmax_attention(wide[:1, :4], Z), rtol=1e-12
+    )
+
+
 def test_linear():
     S = TOKENS.T @ TOKENS / len(TOKENS)
     np.testing.assert_allclose(HEAD.linear(TOKENS, Z), V @ S @ HEAD.U @ Z, rtol=1e-12)
@@ -95,6 +125,23 @@ def test_errors():
         HEAD(TOKENS, [1.0])
     with pytest.raises(es.DimensionError):
         HEAD(es.Rademacher(3), Z)
+    with pytest.raises(es.DimensionError, match="attention: tokens.d has dimension 3, expected 4"):
+        HEAD(np.zeros((5, 3)), Z)
+    with pytest.raises(es.DimensionError, match=r"attention: tokens has shape \(4,\), expected 2 axes"):
+        HEAD(np.zeros(4), Z)
+    with pytest.raises(es.DimensionError, match=r"z has shape \(1, 1, 4\), expected \[d\] or \[n,d\]"):
+        HEAD(TOKENS, np.zeros((1, 1, 4)))
+    for bad in (np.nan, np.inf, -np.inf):
+        tokens = TOKENS.copy()
+        tokens[7, 2] = bad
+        with pytest.raises(es.ArgumentError, match=r"tokens\[7,2\] is -?(nan|inf)"):
+            HEAD(tokens, Z)
+        with pytest.raises(es.ArgumentError, match="tokens"):
+            HEAD.vjp(tokens.astype(np.float32), Z, [1.0, 0.0])
+    with pytest.raises(es.ArgumentError, match="tokens is empty"):
+        HEAD(np.zeros((0, 4)), Z)
+    with pytest.raises(es.ArgumentError, match="z"):
+        HEAD(TOKENS, [np.nan, 0, 0, 0])
     with pytest.raises(es.CapabilityError):
         es.Attention(U=np.eye(2)).K
     with pytest.raises(TypeError, match="U and V, or K, Q, V and scale"):

@@ -120,6 +120,52 @@ TEST(Direct, BatchAgreesWithPromptsOneByOne) {
   EXPECT_TRUE(close(got.gradients.Q, want.Q, 5e-6, 1.0));
 }
 
+TEST(Direct, TokensOfSomebodyElseAreReadInPlace) {
+  const Problem p;
+  const Matrix wide = normals(16, 5000, 6);  // the tokens are its middle columns
+  const Rows<double> tokens(wide.data() + 1, wide.rows(), 4, 6);
+  const Empirical prompt(wide.middleCols(1, 4));
+  const Matrix queries = normals(17, 3, 4);
+  using Floats = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  const Floats narrow = wide.cast<float>();
+  const Rows<float> floats(narrow.data() + 1, wide.rows(), 4, 6);
+  for (const Index count : {1, 3}) {
+    const Matrix outputs = direct_outputs(p.attention, tokens, queries.topRows(count));
+    const Matrix rough = direct_outputs(p.attention, floats, queries.topRows(count));
+    for (Index i = 0; i < count; ++i) {
+      const Vector want = p.attention(prompt, queries.row(i).transpose());
+      EXPECT_TRUE(close(outputs.row(i).transpose(), want, 1e-13, 1.0));
+      EXPECT_TRUE(close(rough.row(i).transpose(), want, 1e-5, 1.0));
+    }
+  }
+  const AttentionGradients want = p.attention.vjp(prompt, p.z, p.g);
+  expect_same(direct_vjp(p.attention, tokens, p.z, p.g).gradients, want, 1e-12);
+  expect_same(direct_vjp(p.attention, floats, p.z, p.g).gradients, want, 1e-4);
+}
+
+TEST(Direct, TokensThatAreNotFiniteAreNamed) {
+  const Attention head = Attention::from_uv(Matrix::Identity(2, 2), Matrix::Identity(2, 2));
+  for (const double bad : {std::nan(""), std::numeric_limits<double>::infinity(),
+                           -std::numeric_limits<double>::infinity()}) {
+    for (const Index n : {3, 5000}) {
+      Matrix x = normals(18, n, 2);
+      x(n - 2, 1) = bad;
+      const Rows<double> tokens(x.data(), n, 2);
+      for (const double sign : {1.0, 0.0, -1.0}) {
+        for (const Index count : {1, 2}) {
+          EXPECT_THROW(direct_outputs(head, tokens, Matrix::Constant(count, 2, sign)),
+                       ArgumentError)
+              << bad << " " << n << " " << sign << " " << count;
+        }
+        EXPECT_THROW(direct_vjp(head, tokens, Vector::Constant(2, sign), Vector::Ones(2)),
+                     ArgumentError);
+      }
+    }
+  }
+  EXPECT_THROW(direct_outputs(head, Rows<double>(nullptr, 0, 2), Matrix::Zero(1, 2)),
+               ArgumentError);
+}
+
 TEST(Direct, ShapesAreChecked) {
   const Problem p;
   const Empirical prompt(normals(15, 5, 3));
