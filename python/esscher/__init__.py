@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from math import inf
 
-from ._esscher import commit, set_thread_count, thread_count
+from ._esscher import commit
 from ._esscher import version as __version__
 from .attention import Attention, Gradients, MultiHead, MultiHeadGradients
 from .charts import Chart
@@ -40,6 +40,7 @@ from .icl import (
     Flow,
     LinearRegressionTask,
     Readout,
+    UserTask,
     balanced_start,
     bayes_risk,
     block_optimum,
@@ -63,11 +64,12 @@ from .measures import (
     Uniform,
     measure,
 )
-from .models import Comparison, UserTask, compare, risk
+from .models import Comparison, compare, risk
 from .presets import Preset, preset, presets
 from .prompts import Estimate, Universal, expected_output, mean_square_error, universal
 from .random import Stream
 from .runs import Figure, Run
+from .threads import set_thread_count, thread_count
 from .train import LossPoint, Training, train
 from .types import UserMeasure
 

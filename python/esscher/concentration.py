@@ -13,7 +13,14 @@ from .types import ArrayLike, MeasureLike
 
 @dataclass(frozen=True)
 class Concentration(Charted):
-    """D(L) over a grid of lengths. ``rows`` and ``fits`` are the records of ``esscher concentration --json``."""
+    """D(L) over a grid of lengths. ``rows`` and ``fits`` are the records of ``esscher concentration --json``.
+
+    >>> import numpy as np, esscher as es
+    >>> mu = es.Gaussian(np.eye(2))
+    >>> c = es.concentration(mu, es.Attention(U=0.5 * np.eye(2)), mu, [10, 100, 1000], metrics=["output"])
+    >>> [row["L"] for row in c.curve("output")], c.rows[0]["engine"]
+    ([10, 100, 1000], 'exact')
+    """
 
     rows: List[Dict[str, Any]]
     fits: List[Dict[str, Any]]
@@ -36,7 +43,14 @@ class Concentration(Charted):
 
 @dataclass(frozen=True)
 class LengthAnswer:
-    """The shortest length, how sure it is ("certified", "estimated", "never"), and D around it."""
+    """The shortest length, how sure it is ("certified", "estimated", "never"), and D around it.
+
+    >>> import esscher as es
+    >>> mu = es.Gaussian([[1.0]])
+    >>> answer = es.shortest_length(mu, es.Attention(U=[[0.5]]), mu, 0.01)
+    >>> answer.value <= 0.01 < answer.value_before     # at the answer, and one token before
+    True
+    """
 
     length: Optional[int]
     status: str
@@ -96,6 +110,9 @@ def shortest_length(
 ) -> LengthAnswer:
     """The smallest L with D(L) <= eps (relative: eps times the mean square of the limit).
 
+    Queries are a law or points [n,d], as in ``concentration``; quantile q asks that a share q of the
+    queries is below eps, instead of their mean.
+
     >>> import numpy as np, esscher as es
     >>> T, mu = es.Attention(U=0.5 * np.eye(2)), es.Gaussian(np.eye(2))
     >>> answer = es.shortest_length(mu, T, mu, 1e-3)
@@ -111,7 +128,7 @@ def shortest_length(
 def asymptotic_constant(
     measure: MeasureLike, attention: Attention, z: ArrayLike, *, metric: str = "output"
 ) -> float:
-    """lim L E|X_hat - X|^2 at one query, any measure; ``inf`` where Lambda(2a) is infinite.
+    """lim L E|X_hat - X|^2 at one query z [d], any measure; ``inf`` where Lambda(2a) is infinite.
 
     >>> import numpy as np, esscher as es
     >>> round(es.asymptotic_constant(es.Gaussian([[1.0]]), es.Attention(U=[[1.0]]), [1.0]), 6)  # 2 e

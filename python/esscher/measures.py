@@ -16,7 +16,18 @@ from .types import Array, ArrayLike, MeasureLike
 
 
 class Measure(_esscher.Measure):
-    """Base of all measures. ``esscher.measure(x)`` makes one of an array or of your own object."""
+    """Base of all measures. ``esscher.measure(x)`` makes one of an array or of your own object.
+
+    Lambda(a) = log E exp(<a, z'>) is ``log_mgf``; m_a = grad Lambda [d] is ``tilted_mean``, C_a = its
+    Hessian [d,d] ``tilted_cov``; tilts a [d], for the first two also [n,d].
+
+    >>> import esscher as es
+    >>> mu = es.Rademacher(2)
+    >>> mu.dim, mu.cardinality, mu.mean(), mu.tilted_cov([0.0, 0.0]).tolist()
+    (2, inf, array([0., 0.]), [[1.0, 0.0], [0.0, 1.0]])
+    >>> mu.tilted_mean([[0.0, 0.0], [1.0, -1.0]]).round(3).tolist()     # tanh
+    [[0.0, 0.0], [0.762, -0.762]]
+    """
 
     def sample(self, stream: Union[Stream, int], n: int) -> Empirical:
         """n iid tokens as a prompt; token l depends on the stream and l only.

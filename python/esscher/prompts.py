@@ -13,7 +13,13 @@ from .types import Array, ArrayLike, Length, MeasureLike
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number and how it was made; ``std_error`` is 0 and ``n`` is 0 for the exact engine."""
+    """A number and how it was made; ``std_error`` is 0 and ``n`` is 0 where nothing was sampled.
+
+    >>> import esscher as es
+    >>> e = es.mean_square_error(es.Sphere(2), es.Attention(U=[[1, 0], [0, 1]]), [1.0, 0.0], 50)
+    >>> e.engine, e.n, e.std_error > 0, float(e) == e.value
+    ('direct', 256, True, True)
+    """
 
     value: float
     std_error: float
@@ -29,6 +35,11 @@ class Universal(NamedTuple):
 
     S = sum omega s; ``M1`` = E[S], ``M2c`` = E[(S - tau^2)^2], ``H`` = E[sum omega^2]; the ratios are
     divided by tau^2; ``error`` bounds quadrature and rounding.
+
+    >>> import esscher as es
+    >>> u = es.universal(1, 2.0)      # one token: the prompt is frozen on it
+    >>> u.M1, u.H
+    (0.0, 1.0)
     """
 
     M1: float
@@ -74,7 +85,7 @@ def mean_square_error(
     replicates: int = 256,
     stream: Union[Stream, int] = 0,
 ) -> Estimate:
-    """E|X_hat - X|^2 over prompts of this length; X is the output or a gradient.
+    """E|X_hat - X|^2 over prompts of this length, at one query z [d]; X is the output or a gradient.
 
     metric: "output", "grad_v", "grad_u", "grad_k" or "grad_q". engine: "exact" (no sampling),
     "sampled" (scores drawn, exact in law), "direct" (whole tokens), or "auto", the first that serves.

@@ -17,7 +17,13 @@ Row = Dict[str, Union[float, int, str, bool, None]]
 
 @dataclass(frozen=True)
 class Figure(Charted):
-    """A figure of a report: its Vega-Lite spec with the data inside."""
+    """A figure of a report: its Vega-Lite spec with the data inside.
+
+    >>> import esscher as es
+    >>> figure = es.Run("rate").figures()[0]
+    >>> figure.section, "encoding" in str(figure.spec)
+    ('curve', True)
+    """
 
     id: str
     section: str
@@ -30,7 +36,17 @@ class Figure(Charted):
 
 
 class Run:
-    """A run opened for reading; works while another process writes it."""
+    """A run opened for reading; works while another process writes it.
+
+    After ``esscher concentration --config exp.toml --out rate``:
+
+    >>> import esscher as es
+    >>> run = es.Run("rate")
+    >>> run.verb, run.progress, run.columns()["L"][:3]
+    ('concentration', (3, 3), array([  10,  100, 1000]))
+    >>> run.to_pandas().shape[0] == len(run.rows()) == 3
+    True
+    """
 
     def __init__(self, directory: Union[str, os.PathLike[str]]) -> None:
         self._run = _esscher.Run(os.fspath(directory))

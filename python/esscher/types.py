@@ -28,18 +28,40 @@ Length = Union[int, float]
 
 
 class UserMeasure(Protocol):
-    """What a measure written in Python must have; see ``esscher.measure``."""
+    """What a measure written in Python must have; see ``esscher.measure``.
+
+    >>> import numpy as np, esscher as es
+    >>> class Point:
+    ...     '''All mass at 1.'''
+    ...     dim = 1
+    ...     def log_mgf(self, a): return a[0]
+    ...     def tilted_mean(self, a): return np.ones(1)
+    ...     def tilted_cov(self, a): return np.zeros((1, 1))
+    ...     def sample(self, stream, n): return np.ones((n, 1))
+    >>> es.Attention(U=[[1.0]])(Point(), [2.0])
+    array([1.])
+    """
 
     @property
-    def dim(self) -> int: ...
+    def dim(self) -> int:
+        """d; an attribute or a method."""
+        ...
 
-    def log_mgf(self, a: Array) -> float: ...
+    def log_mgf(self, a: Array) -> float:
+        """Lambda(a) = log E exp(<a, z'>), a [d]."""
+        ...
 
-    def tilted_mean(self, a: Array) -> Array: ...
+    def tilted_mean(self, a: Array) -> Array:
+        """grad Lambda(a) [d]."""
+        ...
 
-    def tilted_cov(self, a: Array) -> Array: ...
+    def tilted_cov(self, a: Array) -> Array:
+        """The Hessian of Lambda at a [d,d]."""
+        ...
 
-    def sample(self, stream: Stream, n: int) -> Any: ...
+    def sample(self, stream: Stream, n: int) -> Any:
+        """n iid tokens [n,d]; draw from the stream and from nothing else."""
+        ...
 
 
 # Whatever is accepted where a law of tokens is wanted; an array [n,d] is a finite prompt.

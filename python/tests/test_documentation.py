@@ -1,0 +1,38 @@
+"""help() tells everything: each public name has a text with an example (which runs as a doctest)."""
+
+import inspect
+
+import pytest
+
+import esscher as es
+
+NAMES = [name for name in es.__all__ if callable(getattr(es, name))]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_public_name_has_an_example(name):
+    value = getattr(es, name)
+    assert value.__module__.startswith("esscher."), "defined where doctests are collected"
+    text = vars(value).get("__doc__") if isinstance(value, type) else value.__doc__
+    assert text and ">>> import" in text and "esscher as es" in text, f"{name} has no example"
+    assert "es." in text.split("esscher as es", 1)[1], f"the example of {name} does not use the package"
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if inspect.isclass(getattr(es, n))])
+def test_every_public_member_says_what_it_is(name):
+    for member, value in vars(getattr(es, name)).items():
+        if member.startswith("_") and member != "__call__":
+            continue
+        if inspect.isfunction(value) or isinstance(value, (property, classmethod, staticmethod)):
+            assert inspect.getdoc(value), f"{name}.{member} has no docstring"
+
+
+def test_arrays_have_shapes_in_the_text():
+    """Who takes or gives an array says its axes, as in "z [n,d]"."""
+    for name in NAMES:
+        value = getattr(es, name)
+        if not inspect.isfunction(value):
+            continue
+        said = str(inspect.signature(value))
+        if "ArrayLike" in said or "-> Array" in said:
+            assert "[" in (value.__doc__ or "").split(">>>")[0], f"{name} does not say its shapes"
