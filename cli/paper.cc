@@ -78,7 +78,7 @@ void add_paper(CLI::App& app, Globals& globals) {
   verb->add_option("--size", options->size, "tiny (seconds), quick (minutes) or full")
       ->type_name("SIZE");
   verb->add_flag("--full", options->full,
-                 "the authors' complete training experiment (half an hour on 2 cores)");
+                 "the authors' complete training experiment (long; resumes)");
   verb->add_option("--section", options->sections, "only this section; may be repeated")
       ->type_name("ID");
   verb->callback([&globals, options] { run_verb(globals, *options); });
