@@ -70,12 +70,17 @@ void parallel_for(std::int64_t n, const std::function<void(std::int64_t)>& body)
 #ifdef ESSCHER_HAVE_TBB
   if (n > 1 && thread_count() > 1) {
     const auto loop = [&] {
-      oneapi::tbb::parallel_for(std::int64_t{0}, n, [&](std::int64_t i) {
+      oneapi::tbb::task_group_context context;
+      const auto run = [&](std::int64_t i) {
         const StopScope scope(stop);  // the caller's flag, on this thread
         const InsideLoop inside;
         check_stop(stop);
         body(i);
-      });
+      };
+      oneapi::tbb::parallel_for(std::int64_t{0}, n, run, context);
+      // When a body of an outer loop throws, oneTBB ends the loops inside the others without a
+      // word: who called them must not go on as if every body had run.
+      if (context.is_group_execution_cancelled()) throw RuntimeFailure("interrupted");
     };
     // A loop inside a loop borrows idle threads of the same arena; isolated, so that a thread that
     // waits for it does not start an unrelated body of the outer loop.

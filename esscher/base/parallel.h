@@ -12,7 +12,7 @@ void set_thread_count(int threads);
 int thread_count();
 
 // Calls body(i) once for every i in [0, n), in any order, possibly at the same time. The first
-// exception is rethrown after running bodies have ended. Serial when built without oneTBB.
+// exception is rethrown when running bodies have ended; a loop that returns has run every body.
 void parallel_for(std::int64_t n, const std::function<void(std::int64_t)>& body);
 
 }  // namespace esscher

@@ -33,7 +33,7 @@ class DimensionError(ArgumentError):
     >>> es.Rademacher(2).log_mgf([1.0])
     Traceback (most recent call last):
     ...
-    esscher.errors.DimensionError: rademacher: a is 1, expected 2
+    esscher.errors.DimensionError: rademacher: a has dimension 1, expected 2
     """
 
 
