@@ -15,6 +15,7 @@
 #include "hwy/highway.h"
 // After foreach_target.h, so that each target gets its own bodies.
 #include "esscher/simd/exp-inl.h"
+#include "esscher/tilt/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace esscher::detail::HWY_NAMESPACE {
@@ -74,21 +75,6 @@ HWY_INLINE void Shifted(D d, const T* HWY_RESTRICT from, const T* HWY_RESTRICT s
     hn::Store(hn::Sub(hn::LoadU(d, from + j), hn::Load(d, shift + j)), d, to + j);
   }
   for (; j < n; ++j) to[j] = from[j] - shift[j];
-}
-
-// sum[i] += part[i], i < n; n a multiple of the lanes of T.
-template <class T>
-HWY_INLINE void AddTo(double* HWY_RESTRICT sum, const T* HWY_RESTRICT part, std::size_t n) {
-  const hn::ScalableTag<double> d;
-  const hn::Rebind<T, decltype(d)> narrow;
-  for (std::size_t i = 0; i < n; i += hn::Lanes(d)) {
-    const auto x = hn::Load(narrow, part + i);
-    if constexpr (sizeof(T) == 8) {
-      hn::Store(hn::Add(hn::Load(d, sum + i), x), d, sum + i);
-    } else {
-      hn::Store(hn::Add(hn::Load(d, sum + i), hn::PromoteTo(d, x)), d, sum + i);
-    }
-  }
 }
 
 // Queries stand in lanes everywhere, two vectors of them (a panel) at a time.
