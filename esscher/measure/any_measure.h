@@ -15,8 +15,8 @@ namespace esscher {
 class AnyMeasure {
  public:
   template <class M>
-  requires(!std::same_as<std::decay_t<M>, AnyMeasure> && Measure<std::decay_t<M>>) AnyMeasure(
-      M&& measure)  // NOLINT(google-explicit-constructor): every measure is an AnyMeasure
+  requires(!std::same_as<std::decay_t<M>, AnyMeasure> && Measure<std::decay_t<M>>)
+      AnyMeasure(M&& measure)  // NOLINT: implicit, because every measure is an AnyMeasure
       : object_(std::make_shared<const Model<std::decay_t<M>>>(std::forward<M>(measure))) {}
 
   // The concrete type, or nullptr.

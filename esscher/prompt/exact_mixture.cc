@@ -177,10 +177,10 @@ Result integrate(const ScoreMixture& mixture, std::int64_t L) {
     out.square += du * (survival.power[1] * n.F2 + survival.power[2] * n.F1.squaredNorm());
     return n.psi;
   };
-  for (double u = start; u < right; u += du) {
-    if ((Ld - 2) * std::log1p(-std::min(add(u), 1.0)) < -90) break;
+  for (int i = 0; start + i * du < right; ++i) {
+    if ((Ld - 2) * std::log1p(-std::min(add(start + i * du), 1.0)) < -90) break;
   }
-  for (double u = start - du; Ld * add(u) > 1e-36; u -= du) {
+  for (int i = -1; Ld * add(start + i * du) > 1e-36; --i) {
   }
   return out;
 }
