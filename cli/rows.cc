@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "esscher/base/error.h"
+#include "esscher/prompt/direct.h"
 
 namespace esscher::cli {
 namespace {
@@ -22,6 +23,12 @@ void add_derivatives(Json& row, const AnyMeasure& mu, const Attention& attention
   row["jacobian_V"] = json_matrix(attention.jacobian_V(mu, z));
 }
 
+// A prompt goes through the kernels, as it does from Python.
+Vector softmax_output(const AnyMeasure& mu, const Attention& attention, const VectorView& z) {
+  if (const auto* prompt = mu.as<Empirical>()) return direct_output(attention, *prompt, z);
+  return attention(mu, z);
+}
+
 }  // namespace
 
 Json query_row(const AnyMeasure& mu, const Attention& attention, const VectorView& z,
@@ -30,7 +37,7 @@ Json query_row(const AnyMeasure& mu, const Attention& attention, const VectorVie
   const Vector linear = attention.linear(mu, z);
   Json row;
   row["z"] = json_vector(z);
-  row["output"] = json_vector(options.linear ? linear : attention(mu, z));
+  row["output"] = json_vector(options.linear ? linear : softmax_output(mu, attention, z));
   row["output_linear"] = json_vector(linear);
   row["log_mgf"] = number(mu.log_mgf(a));
   row["tau2"] = number(a.dot(mu.tilted_cov_times(Vector::Zero(a.size()), a)));

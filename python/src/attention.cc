@@ -12,43 +12,57 @@ namespace {
 
 enum class Kind { softmax, linear };
 
-// Tokens in an array: the SIMD kernels of prompt/direct.h, on the array's own memory.
+// A prompt, as an array or as an Empirical: the SIMD kernels of prompt/direct.h, on its own memory.
 template <class T>
 Matrix outputs(const Attention& head, const Rows<T>& tokens, const MatrixView& queries) {
   return direct_outputs(head, tokens, queries);
 }
 
-template <class T>
-Matrix outputs(const MultiHead& heads, const Rows<T>& tokens, const MatrixView& queries) {
+Matrix outputs(const Attention& head, const Empirical& prompt, const MatrixView& queries) {
+  if (queries.rows() > 1) return direct_outputs(head, prompt, queries);
+  return direct_output(head, prompt, queries.row(0).transpose()).transpose();
+}
+
+template <class Prompt>
+Matrix outputs(const MultiHead& heads, const Prompt& prompt, const MatrixView& queries) {
   Matrix all(queries.rows(), heads.O().cols());
   Index first = 0;
   for (const Attention& head : heads.heads()) {
-    all.middleCols(first, head.output_dim()) = direct_outputs(head, tokens, queries);
+    all.middleCols(first, head.output_dim()) = outputs(head, prompt, queries);
     first += head.output_dim();
   }
   return all * heads.O().transpose();
 }
 
+template <class Operator, class Work>
+py::object apply_to_prompt(const Operator& T, Index n, Index d, const py::object& z,
+                           const Work& work) {
+  const PointsIn points = points_in("attention", "z", z);
+  check_dimension("attention", "z", points.view().cols(), T.dim());
+  check_dimension("attention", "tokens.d", d, T.dim());
+  const auto size = static_cast<double>(n * d) * static_cast<double>(points.view().rows());
+  if (points.view().rows() == 0) return out(Matrix(0, T.output_dim()), points);
+  return out(sized_call(size, [&] { return work(points.view()); }), points);
+}
+
 template <class Operator>
 py::object apply_to_tokens(const Operator& T, const py::object& tokens, const py::object& z) {
   const TokensIn in = tokens_in("attention", tokens);
-  const PointsIn points = points_in("attention", "z", z);
-  check_dimension("attention", "z", points.view().cols(), T.dim());
-  check_dimension("attention", "tokens.d", in.owner.shape(1), T.dim());
-  const double work =
-      static_cast<double>(in.owner.size()) * static_cast<double>(points.view().rows());
-  return out(sized_call(work,
-                        [&] {
-                          return in.is_float ? outputs(T, in.view<float>(), points.view())
-                                             : outputs(T, in.view<double>(), points.view());
-                        }),
-             points);
+  return apply_to_prompt(T, in.rows(), in.owner.shape(1), z, [&](const MatrixView& queries) {
+    return in.is_float ? outputs(T, in.view<float>(), queries)
+                       : outputs(T, in.view<double>(), queries);
+  });
 }
 
 template <class Operator>
 py::object apply(const Operator& T, const py::object& measure, const py::object& z, Kind kind) {
   if (kind == Kind::softmax && is_tokens(measure)) return apply_to_tokens(T, measure, z);
   const AnyMeasure mu = measure_in("attention", measure);
+  const Empirical* prompt = kind == Kind::softmax ? mu.as<Empirical>() : nullptr;
+  if (prompt != nullptr) {
+    return apply_to_prompt(T, prompt->size(), prompt->dim(), z,
+                           [&](const MatrixView& queries) { return outputs(T, *prompt, queries); });
+  }
   const PointsIn points = points_in("attention", "z", z);
   const auto view = points.view();
   Matrix rows(view.rows(), T.output_dim());
@@ -100,6 +114,13 @@ py::dict vjp(const Operator& T, const py::object& measure, const py::object& z,
   const AnyMeasure mu = measure_in("vjp", measure);
   const VectorIn query = vector_in("vjp", "z", z);
   const VectorIn g = vector_in("vjp", "g", cotangent);
+  if constexpr (std::is_same_v<Operator, Attention>) {
+    if (const auto* prompt = mu.template as<Empirical>(); prompt != nullptr && !linear) {
+      return gradients(sized_call(static_cast<double>(prompt->size() * prompt->dim()), [&] {
+        return direct_vjp(T, *prompt, query.view(), g.view()).gradients;
+      }));
+    }
+  }
   return gradients(long_call([&] {
     return linear ? T.linear_vjp(mu, query.view(), g.view()) : T.vjp(mu, query.view(), g.view());
   }));

@@ -26,17 +26,26 @@ def test_finite_prompt_is_softmax_attention():
 
 @pytest.mark.parametrize("queries", [1, 7, 100])
 @pytest.mark.parametrize("n", [1, 30, 5000])
-def test_arrays_run_in_the_direct_engine(n, queries):
-    tokens, z = RNG.normal(size=(n, 4)), RNG.normal(size=(queries, 4))
-    expected = HEAD(es.Empirical(tokens), z)  # the reference path
-    np.testing.assert_allclose(HEAD(tokens, z), expected, rtol=1e-12, atol=1e-13)
-    np.testing.assert_allclose(HEAD(tokens.astype(np.float32), z), expected, rtol=1e-4, atol=1e-5)
-    two = es.MultiHead([HEAD, HEAD], np.eye(4))
-    np.testing.assert_allclose(two(tokens, z), two(es.Empirical(tokens), z), rtol=1e-12, atol=1e-13)
-    g = RNG.normal(size=2)
-    mine, theirs = HEAD.vjp(tokens, z[0], g), HEAD.vjp(es.Empirical(tokens), z[0], g)
-    for name in "zUVKQ":
-        np.testing.assert_allclose(getattr(mine, name), getattr(theirs, name), rtol=1e-10, atol=1e-12)
+def test_prompts_run_in_the_direct_engine(n, queries):
+    tokens, z, g = RNG.normal(size=(n, 4)), RNG.normal(size=(queries, 4)), RNG.normal(size=2)
+    for weights in (None, 1 + RNG.uniform(size=n)):
+        prompt = es.Empirical(tokens, weights)
+        tilts = z @ HEAD.U.T
+        expected = prompt.tilted_mean(tilts) @ V.T  # the reference path
+        found = HEAD(prompt, z)
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-13)
+        two = es.MultiHead([HEAD, HEAD], np.eye(4))
+        np.testing.assert_allclose(two(prompt, z), np.hstack([expected] * 2), rtol=1e-12, atol=1e-13)
+        c = prompt.tilted_cov_times(tilts[0], V.T @ g)
+        slopes = HEAD.vjp(prompt, z[0], g)
+        np.testing.assert_allclose(slopes.U, np.outer(c, z[0]), rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(slopes.z, HEAD.U.T @ c, rtol=1e-10, atol=1e-12)
+        if weights is not None:
+            continue
+        assert np.array_equal(HEAD(tokens, z), found)
+        assert np.array_equal(HEAD.vjp(tokens, z[0], g).K, slopes.K)
+        assert np.array_equal(two(tokens, z), two(prompt, z))
+        np.testing.assert_allclose(HEAD(tokens.astype(np.float32), z), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_arrays_of_any_layout():
@@ -138,6 +147,7 @@ def test_errors():
             HEAD(tokens, Z)
         with pytest.raises(es.ArgumentError, match="tokens"):
             HEAD.vjp(tokens.astype(np.float32), Z, [1.0, 0.0])
+    assert HEAD(TOKENS, np.zeros((0, 4))).shape == (0, 2)
     with pytest.raises(es.ArgumentError, match="tokens is empty"):
         HEAD(np.zeros((0, 4)), Z)
     with pytest.raises(es.ArgumentError, match="z"):
