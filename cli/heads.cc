@@ -4,11 +4,13 @@
 
 #include <cmath>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "cli/heads_report.h"
 #include "cli/verbs.h"
 #include "esscher/base/error.h"
+#include "esscher/base/parallel.h"
 #include "esscher/heads/diagnose.h"
 #include "esscher/heads/load.h"
 #include "esscher/heads/surrogate_file.h"
@@ -113,12 +115,15 @@ std::vector<Json> diagnose_run(const std::vector<Head>& heads, const HeadsArgume
 void export_surrogates(const std::vector<Head>& heads, const HeadsArguments& arguments,
                        const Globals& globals) {
   const HeadOptions options = options_of(arguments, globals);
+  std::vector<std::vector<Surrogate>> fitted(heads.size());
+  parallel_for(static_cast<std::int64_t>(heads.size()), [&](std::int64_t i) {
+    const auto at = static_cast<std::size_t>(i);
+    fitted[at] = fit_surrogates(heads[at], options);
+  });
   std::vector<NamedSurrogate> surrogates;
-  for (const Head& head : heads) {
-    surrogates.push_back({head.name, head.scale, fit_surrogate(head, 1, options)});
-    for (const Index k : options.components) {
-      if (4 * k > head.n) continue;  // as in fit_models
-      surrogates.push_back({head.name, head.scale, fit_surrogate(head, k, options)});
+  for (std::size_t i = 0; i < heads.size(); ++i) {
+    for (Surrogate& one : fitted[i]) {
+      surrogates.push_back({heads[i].name, heads[i].scale, std::move(one)});
     }
   }
   write_surrogates(arguments.export_file, surrogates);

@@ -187,14 +187,29 @@ std::vector<Index> checked_queries(const Head& head, const HeadOptions& options)
   return options.queries;
 }
 
+// Finite queries and keys may have scores that are not.
+void check_results(const Head& head, const std::vector<PromptResult>& results,
+                   const std::vector<Index>& queries) {
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const PromptResult& r = results[i];
+    if (!std::isfinite(r.moments.tau2 * r.moments.tau2) || !std::isfinite(r.moments.value_var) ||
+        !std::isfinite(r.norm)) {
+      throw_argument("head " + head.name,
+                     "size of the scores of query " + std::to_string(queries[i]),
+                     "too large for double precision", "scale, Q, K and V of a usable size");
+    }
+  }
+}
+
 }  // namespace
 
 HeadDiagnosis diagnose(const Head& head, const HeadOptions& options) {
   check_head(head);
   check_options(head, options);
-  std::vector<SurrogateModel> models = fit_models(head, options);
+  std::vector<SurrogateModel> models = fit_models(head, options, {false, true});
   const std::vector<Index> queries = checked_queries(head, options);
   const std::vector<PromptResult> results = walk_prompt(head, queries, models);
+  check_results(head, results, queries);
   HeadDiagnosis out;
   out.name = head.name;
   out.n = head.n;
@@ -230,16 +245,14 @@ std::vector<HeadDiagnosis> diagnose(const std::vector<Head>& heads, const HeadOp
   return out;
 }
 
-Surrogate fit_surrogate(const Head& head, Index k, const HeadOptions& options) {
-  HeadOptions one = options;
-  one.components = k == 1 ? std::vector<Index>{} : std::vector<Index>{k};
-  std::vector<SurrogateModel> models = fit_models(head, one);
+std::vector<Surrogate> fit_surrogates(const Head& head, const HeadOptions& options) {
+  check_head(head);
+  check_options(head, options);
+  std::vector<SurrogateModel> models = fit_models(head, options, {false});
   walk_prompt(head, {head.causal ? head.n_queries - 1 : 0}, models);
-  for (const SurrogateModel& model : models) {
-    if (model.k == k && !model.split) return model.moments.surrogate(model.floor());
-  }
-  throw_argument("head " + head.name, "components", std::to_string(k),
-                 "at most a quarter of the " + std::to_string(head.n) + " keys");
+  std::vector<Surrogate> out;
+  for (const SurrogateModel& model : models) out.push_back(model.moments.surrogate(model.floor()));
+  return out;
 }
 
 }  // namespace esscher

@@ -91,8 +91,9 @@ HeadDiagnosis diagnose(const Head& head, const HeadOptions& options = {});
 // Several at a time, one per thread.
 std::vector<HeadDiagnosis> diagnose(const std::vector<Head>& heads, const HeadOptions& options);
 
-// The surrogate with k components over the whole prompt, for export; k = 1 is the Gaussian limit.
-Surrogate fit_surrogate(const Head& head, Index k, const HeadOptions& options = {});
+// The surrogates over the whole prompt, for export: the Gaussian limit, then one per number of
+// components that the keys allow.
+std::vector<Surrogate> fit_surrogates(const Head& head, const HeadOptions& options = {});
 
 // One row of `esscher heads --json`.
 Json to_json(const HeadDiagnosis& diagnosis);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "esscher/base/error.h"
+#include "esscher/io/drop_pages.h"
 #include "esscher/io/npy.h"
 #include "esscher/io/npz.h"
 #include "esscher/io/safetensors.h"
@@ -18,7 +19,7 @@ namespace {
 // Arrays by name, and what keeps their bytes alive.
 struct TensorFile {
   std::map<std::string, Array> arrays;
-  std::vector<std::shared_ptr<const void>> owners;
+  std::vector<std::shared_ptr<const MappedFile>> owners;
 };
 
 TensorFile open_tensors(const std::filesystem::path& path) {
@@ -63,13 +64,20 @@ std::optional<Role> role_of(std::string word) {
 
 using Group = std::array<std::optional<Array>, kRoles>;
 
-std::map<std::string, Group> group_by_head(const TensorFile& file, const std::string& stem) {
+std::map<std::string, Group> group_by_head(const std::string& path, const TensorFile& file,
+                                           const std::string& stem) {
   std::map<std::string, Group> groups;
   for (const auto& [name, array] : file.arrays) {
     const std::size_t cut = name.find_last_of("./_");
     const std::string head = cut == std::string::npos ? stem : name.substr(0, cut);
     const auto role = role_of(cut == std::string::npos ? name : name.substr(cut + 1));
-    if (role) groups[head][*role] = array;
+    if (!role) continue;
+    std::optional<Array>& place = groups[head][*role];
+    if (place) {
+      throw FileError(path + ": head " + head + ": two tensors for " + kRoleNames[*role] +
+                      ", the second named " + name);
+    }
+    place = array;
   }
   return groups;
 }
@@ -94,18 +102,37 @@ std::vector<Array> unstack(const std::string& where, Array array) {
   return out;
 }
 
+// One number, or the one of `head` out of `heads`.
 double setting(const std::string& where, const std::optional<Array>& array, std::size_t head,
-               double fallback) {
+               std::size_t heads, double fallback) {
   if (!array) return fallback;
-  if (array->count() == 0) throw FileError(where + ": empty, expected one number");
-  const double value = array->at(array->count() == 1 ? 0 : std::min(head, array->count() - 1));
+  if (array->count() != 1 && array->count() != heads) {
+    throw FileError(where + ": " + std::to_string(array->count()) + " numbers, expected 1 or " +
+                    std::to_string(heads));
+  }
+  const double value = array->at(array->count() == 1 ? 0 : head);
   if (!std::isfinite(value)) throw FileError(where + ": " + to_text(value) + ", expected a number");
   return value;
 }
 
+// Rows of a large tensor that were read leave memory: the walk goes on and may not come back.
+void drop_rows(const TensorFile& file, const Array& array, Index first, Index count) {
+  constexpr std::size_t kLarge = std::size_t{64} << 20;
+  if (array.data.size() < kLarge) return;
+  const std::size_t row = array.data.size() / static_cast<std::size_t>(array.shape.front());
+  for (const auto& mapped : file.owners) {
+    drop_pages(*mapped, array.data.subspan(static_cast<std::size_t>(first) * row,
+                                           static_cast<std::size_t>(count) * row));
+  }
+}
+
 RowSource source(std::string where, Array array, std::shared_ptr<const TensorFile> file) {
-  return [where = std::move(where), array = std::move(array), file = std::move(file)](
-             Index first, Index count) { return to_matrix(where, array, first, count); };
+  return [where = std::move(where), array = std::move(array), file = std::move(file)](Index first,
+                                                                                      Index count) {
+    Matrix out = to_matrix(where, array, first, count);
+    if (!array.fortran) drop_rows(*file, array, first, count);
+    return out;
+  };
 }
 
 // The heads of one group of tensors.
@@ -147,8 +174,9 @@ void add_heads(const std::string& path, const std::string& name, const Group& gr
         .n_queries = shape[kQuery].rows,
         .dk = shape[kKey].cols,
         .dv = shape[kValue].cols,
-        .scale = options.scale.value_or(setting(here + ".scale", group[kScale], h, natural)),
-        .causal = options.causal.value_or(setting(here + ".causal", group[kCausal], h, 0.0) != 0.0),
+        .scale = options.scale.value_or(setting(here + ".scale", group[kScale], h, heads, natural)),
+        .causal = options.causal.value_or(
+            setting(here + ".causal", group[kCausal], h, heads, 0.0) != 0.0),
         .Q = source(here + ".Q", tensor[kQuery], file),
         .K = source(here + ".K", tensor[kKey], file),
         .V = source(here + ".V", tensor[kValue], file)};
@@ -162,7 +190,7 @@ void add_heads(const std::string& path, const std::string& name, const Group& gr
 std::vector<Head> load_heads(const std::filesystem::path& path, const HeadFileOptions& options) {
   const auto file = std::make_shared<const TensorFile>(open_tensors(path));
   std::vector<Head> heads;
-  for (const auto& [name, group] : group_by_head(*file, path.stem().string())) {
+  for (const auto& [name, group] : group_by_head(path.string(), *file, path.stem().string())) {
     add_heads(path.string(), name, group, options, file, heads);
   }
   if (heads.empty()) {

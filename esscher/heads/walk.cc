@@ -133,6 +133,10 @@ class Walk {
     out.uncentred = (T - linear - mean_v * gaussian.mean_k().dot(out.a)).norm();
     const Vector T_unseen = unseen_.count(i) > 0 ? Vector(origin_v_ + unseen_.output(i)) : T;
     for (const SurrogateModel& model : models_) {
+      if (!(model.moments.count() > 0)) {  // no fitted key yet: nothing is said, nothing is missed
+        out.errors.push_back(0);
+        continue;
+      }
       const Vector& truth = model.split ? T_unseen : T;
       out.errors.push_back((truth - model.moments.output(out.a, model.floor())).norm());
       if (model.split && model.k == 1) {
@@ -158,12 +162,13 @@ class Walk {
 
 bool is_fitted(Index key) { return Stream(0x5eed).rademacher(static_cast<std::uint64_t>(key)) > 0; }
 
-std::vector<SurrogateModel> fit_models(const Head& head, const HeadOptions& options) {
+std::vector<SurrogateModel> fit_models(const Head& head, const HeadOptions& options,
+                                       const std::vector<bool>& splits) {
   std::vector<SurrogateModel> models;
   Matrix keys = spaced_rows(head.K, head.n, head.dk, options.fit_keys, false);
   const Vector origin_k = mean_row(keys);
   const Vector origin_v = mean_row(spaced_rows(head.V, head.n, head.dv, options.fit_keys, false));
-  for (const bool split : {false, true}) {
+  for (const bool split : splits) {
     if (split) keys = spaced_rows(head.K, head.n, head.dk, options.fit_keys, true);
     keys.rowwise() -= origin_k.transpose();
     models.push_back({1, split, std::nullopt, {1, origin_k, origin_v}});

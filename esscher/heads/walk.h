@@ -31,9 +31,10 @@ struct SurrogateModel {
   [[nodiscard]] double floor() const { return fit ? fit->floor : 0.0; }
 };
 
-// Two models per k (all keys, fitted half), k = 1 first; a k with fewer than 4 keys per component
-// is left out.
-std::vector<SurrogateModel> fit_models(const Head& head, const HeadOptions& options);
+// One model per k for each of `splits` (false: all keys, true: the fitted half), k = 1 first; a k
+// with fewer than 4 keys per component is left out.
+std::vector<SurrogateModel> fit_models(const Head& head, const HeadOptions& options,
+                                       const std::vector<bool>& splits);
 
 // What one query says at the end of its prompt.
 struct PromptResult {

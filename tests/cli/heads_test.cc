@@ -34,8 +34,11 @@ TEST_F(Program, ExportedSurrogatesReproduceTheReportedErrors) {
   const std::string surrogates = file("s.safetensors").string();
   const Outcome heads = run("heads " + kSample + " --components 4 --json --export " + surrogates);
   ASSERT_EQ(heads.code, 0) << heads.err;
-  for (const Json& row : heads.json().at("rows")) {
+  int compared = 0;
+  const Json rows = heads.json().at("rows");
+  for (const Json& row : rows) {
     if (row.at("causal").get<bool>()) continue;  // exported over the whole prompt
+    ++compared;
     const std::string name = row.at("head");
     for (const int k : {1, 4}) {
       const Outcome attend =
@@ -49,6 +52,33 @@ TEST_F(Program, ExportedSurrogatesReproduceTheReportedErrors) {
           << name << " " << k;
     }
   }
+  EXPECT_EQ(compared, 2);
+}
+
+// A causal head is exported over its whole prompt, which is that of its last query.
+TEST_F(Program, ExportedSurrogatesOfCausalHeadsReproduceTheLastQuery) {
+  const std::string surrogates = file("s.safetensors").string();
+  const Outcome heads =
+      run("heads " + kSample + " --components 4 --at 255 --json --export " + surrogates);
+  ASSERT_EQ(heads.code, 0) << heads.err;
+  int causal = 0;
+  const Json rows = heads.json().at("rows");
+  for (const Json& row : rows) {
+    if (!row.at("causal").get<bool>()) continue;
+    ++causal;
+    for (const int k : {1, 4}) {
+      const Outcome attend =
+          run("attend --json --head '" + kSample + "#" + row.at("head").get<std::string>() +
+              "' --surrogate " + surrogates + " --components " + std::to_string(k));
+      ASSERT_EQ(attend.code, 0) << attend.err;
+      const Json last = attend.json().at("rows").back();
+      ASSERT_EQ(last.at("query"), 255);
+      const Json& reported =
+          k == 1 ? row.at("lin") : row.at("mixtures").at(0).at("in_sample").at("lin");
+      EXPECT_TRUE(testing::close(last.at("lin").get<double>(), reported.get<double>(), 1e-8)) << k;
+    }
+  }
+  EXPECT_EQ(causal, 2);
 }
 
 TEST_F(Program, HeadsRefusesBadFilesByName) {

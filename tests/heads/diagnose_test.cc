@@ -80,7 +80,7 @@ TEST(Diagnose, TheMixtureControlIsTheMeanOverItsOwnPrompts) {
   const HeadDiagnosis got = diagnose(head, options);
   ASSERT_TRUE(got.mixture_control.has_value());
   const Vector a = head.scale * head.Q(7, 1).row(0);
-  const Surrogate surrogate = fit_surrogate(head, 4, options);
+  const Surrogate surrogate = fit_surrogates(head, options).back();
   const GaussianMixtureLaw law = token_law(surrogate);
   std::vector<AnyMeasure> parts;
   for (const GaussianLaw& part : law.components) parts.emplace_back(Gaussian(part.mean, part.cov));
@@ -169,6 +169,7 @@ TEST(Diagnose, FewerKeysThanDimensionsAndDuplicatesAreFine) {
   EXPECT_FALSE(diagnose(head_of("twice", twice, 1.0, false)).verdict.empty());
   const HeadDiagnosis one = diagnose(head_of("one", normals(1, 3, 10), 1.0, false));
   EXPECT_EQ(one.ess, 1.0);
+  EXPECT_EQ(one.gaussian_split.lin_c, 0.0);
 }
 
 TEST(Diagnose, AMixtureIsNotPraisedForTheKeysItMemorised) {
@@ -230,8 +231,8 @@ TEST(Diagnose, ExportedSurrogatesReproduceTheReportedErrors) {
   HeadOptions options;
   options.components = {4};
   const HeadDiagnosis report = diagnose(head, options);
-  for (const Index k : {1, 4}) {
-    const Surrogate surrogate = fit_surrogate(head, k, options);
+  for (const Surrogate& surrogate : fit_surrogates(head, options)) {
+    const Index k = surrogate.size();
     std::vector<double> ratios;
     for (const Index i : default_queries(head)) {
       const Vector a = head.scale * head.Q(i, 1).row(0);
@@ -262,6 +263,16 @@ TEST(Diagnose, RefusesOptionsThatMeanNothingAndNamesTheHead) {
     } catch (const ArgumentError& error) {
       EXPECT_NE(std::string(error.what()).find("head who"), std::string::npos) << error.what();
     }
+  }
+}
+
+TEST(Diagnose, ScoresThatOverflowAreAnErrorThatNamesTheHead) {
+  const Matrix keys = 1e200 * normals(20, 2, 15);
+  try {
+    diagnose(make_head("loud", keys, keys, normals(20, 2, 16), 1.0, false));
+    FAIL();
+  } catch (const ArgumentError& error) {
+    EXPECT_NE(std::string(error.what()).find("head loud"), std::string::npos) << error.what();
   }
 }
 

@@ -118,6 +118,12 @@ TEST_F(LoadHeads, NamesTheHeadInEveryError) {
   tensors = one_head();
   tensors["a.causal"] = filled({1}, 1);  // four queries for five keys
   EXPECT_THAT(message(safetensors(tensors)), HasSubstr("head a"));
+  tensors = one_head();
+  tensors["a.q"] = filled({4, 2}, 0);
+  EXPECT_THAT(message(safetensors(tensors)), HasSubstr("head a: two tensors for Q"));
+  tensors = one_head();
+  tensors["a.scale"] = filled({2}, 1);  // for one head
+  EXPECT_THAT(message(safetensors(tensors)), HasSubstr("head a.scale: 2 numbers"));
   EXPECT_THAT(message(safetensors({{"weights", filled({2, 2}, 0)}})),
               HasSubstr("no tensors named"));
   EXPECT_THAT(message(folder_ / "absent.safetensors"), HasSubstr("absent.safetensors"));
