@@ -9,8 +9,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 
 #include "esscher/tilt/tilt.h"
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -81,6 +83,11 @@ HWY_INLINE void TransposeBlocks(D d, V* x) {
 }
 #endif
 
+// How far ahead of their use tokens are fetched. Also past the last row, where the next prompt of a
+// batch lies: a prefetch reads nothing that the program could see. Gains a tenth when the tokens
+// come from memory, costs a twentieth when they are in cache.
+inline constexpr std::uintptr_t kAheadBytes = 4096;
+
 // Tokens first .. first + m of `rows`, relative to `shift` (zero beyond d), to columns.
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE void ToColumns(D d, const Rows<T>& rows, std::size_t first, std::size_t m,
@@ -93,6 +100,10 @@ HWY_INLINE void ToColumns(D d, const Rows<T>& rows, std::size_t first, std::size
   const std::size_t left = (static_cast<std::size_t>(rows.n) - first - 1) * stride;
   std::size_t l = 0;
   for (; l + N <= m && (l + N - 1) * stride + past <= left; l += N) {
+    const auto ahead = reinterpret_cast<std::uintptr_t>(p + l * stride) + kAheadBytes;
+    for (std::size_t b = 0; b < N * stride * sizeof(T); b += 64) {
+      hwy::Prefetch(reinterpret_cast<const char*>(ahead + b));
+    }
     for (std::size_t j = 0; j < to.d; j += kB) {
       const auto c = LoadBlocks(d, shift + j, 0);
       hn::Vec<D> x[kB];
