@@ -45,7 +45,7 @@ void add_universal(CLI::App& app, Globals& globals) {
   verb->add_option("--length", options->length, "prompt length: an integer, 1e6, or inf")
       ->type_name("L")
       ->required();
-  verb->add_option("--tau", options->tau, "standard deviation of the scores, 0 to 40")
+  verb->add_option("--tau", options->tau, "standard deviation of the scores, 0 to 600")
       ->type_name("T")
       ->required();
   verb->callback([&globals, options] { run(globals, *options); });

@@ -103,7 +103,7 @@ void GaussianAverage::add_quadratic(const Matrix& W, const Matrix& Y, const Matr
 // D(L) is at least of order 1/L, and no error is larger than a power of tau: beyond this node
 // nothing changes the first fourteen digits.
 Index GaussianAverage::used_nodes(std::int64_t L) const {
-  const Vector size = rule_.weights.cwiseAbs().rowwise().maxCoeff();
+  const Vector size = TauLaw::relative_size(rule_.weights);
   const double floor = size.maxCoeff() * 1e-17 / static_cast<double>(L);
   Index n = size.size();
   while (n > 1 && size[n - 1] < floor) --n;

@@ -14,7 +14,7 @@
 #include "esscher/estimate/two_level.h"
 #include "esscher/measure/affine.h"
 #include "esscher/measure/gaussian_view.h"
-#include "esscher/prompt/universal.h"
+#include "esscher/prompt/exact_mixture.h"
 
 namespace esscher {
 namespace {
@@ -78,9 +78,10 @@ struct Study::State {
                                   StudyResult& result) const;
   [[nodiscard]] double frozen(std::int64_t L) const;
   void draw_queries();
-  // Whether the exact engine refuses because of tau > kMaxTau; the longest prompt, with the
+  // Whether the exact engine refuses because of too large a tau; the longest prompt, with the
   // smallest error, refuses first.
   [[nodiscard]] bool too_sharp() const;
+  [[nodiscard]] double max_tau() const { return mu ? kMaxTau : kMaxMixtureTau; }
   [[nodiscard]] RegimeReport regime() const;
 };
 
@@ -101,7 +102,7 @@ Study::Study(Problem problem, StudyOptions options) {
     if (s->queries.rows() == 0) s->draw_queries();
     s->choice = sampling_engine(s->problem.mu);
     s->choice.reason +=
-        ", because scores beyond tau = " + to_text(kMaxTau) + " have no exact engine";
+        ", because scores beyond tau = " + to_text(s->max_tau()) + " have no exact engine";
   }
   if (s->average) {
     s->choice.reason += ", and queries are averaged in closed form";
@@ -130,12 +131,14 @@ bool Study::State::too_sharp() const {
       return true;
     }
   }
-  if (!mu) return false;
+  const GaussianMixtureLaw law = *gaussian_mixture_law(problem.mu);
   double sharpest = 0;
   for (Index q = 0; q < queries.rows(); ++q) {
-    sharpest = std::max(sharpest, tau_of(*mu, problem.attention, queries.row(q).transpose()));
+    for (const GaussianLaw& part : law.components) {
+      sharpest = std::max(sharpest, tau_of(part, problem.attention, queries.row(q).transpose()));
+    }
   }
-  return sharpest > kMaxTau;
+  return sharpest > max_tau();
 }
 
 Study::~Study() = default;

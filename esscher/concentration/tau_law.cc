@@ -173,6 +173,12 @@ void TauLaw::density(double t, const std::vector<Matrix>& forms,
   out *= std::exp(top) * kContourStep * width / std::numbers::pi;
 }
 
+Vector TauLaw::relative_size(const Matrix& weights) {
+  const Eigen::RowVectorXd largest =
+      weights.cwiseAbs().colwise().maxCoeff().cwiseMax(std::numeric_limits<double>::min());
+  return (weights.cwiseAbs().array().rowwise() / largest.array()).rowwise().maxCoeff();
+}
+
 TauLaw::Rule TauLaw::rule(const std::vector<Matrix>& forms,
                           const std::vector<FormProduct>& products) const {
   const auto local = in_basis(forms);
@@ -213,7 +219,7 @@ TauLaw::Rule TauLaw::rule(const std::vector<Matrix>& forms,
   });
   // Nodes that no double can see are dropped: on the left errors only shrink with tau, on the right
   // they may be 10^15 times larger than at the mode.
-  const Vector size = weights.cwiseAbs().rowwise().maxCoeff();
+  const Vector size = relative_size(weights);
   Index mode = 0;
   const double top = size.maxCoeff(&mode);
   std::vector<Index> keep;

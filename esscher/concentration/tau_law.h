@@ -47,6 +47,8 @@ class TauLaw {
   };
   [[nodiscard]] Rule rule(const std::vector<Matrix>& forms,
                           const std::vector<FormProduct>& products) const;
+  // Per node, its largest weight relative to the column's: what can be dropped. [nodes]
+  static Vector relative_size(const Matrix& weights);
 
  private:
   [[nodiscard]] std::vector<Matrix> in_basis(const std::vector<Matrix>& forms) const;

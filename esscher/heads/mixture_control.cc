@@ -21,7 +21,7 @@ Attention token_attention(Index dk, Index dv) {
 
 bool reachable(const Surrogate& surrogate, const Vector& a) {
   return std::all_of(surrogate.cov_k.begin(), surrogate.cov_k.end(), [&](const Matrix& cov) {
-    return std::sqrt(std::max(0.0, a.dot(cov * a))) < kMaxTau;
+    return std::sqrt(std::max(0.0, a.dot(cov * a))) < kMaxMixtureTau;
   });
 }
 

@@ -7,7 +7,7 @@
 // T_mix is the limit of the mixture that is drawn from, not fitted again to each draw, so this is
 // to be read beside the error on unseen keys. The integrals are dear: at most
 // kMixtureControlQueries evenly chosen queries take part, and only those the exact engine reaches
-// (score deviation of every component at most kMaxTau).
+// (score deviation of every component at most kMaxMixtureTau).
 #pragma once
 
 #include <optional>

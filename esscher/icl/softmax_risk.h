@@ -32,7 +32,7 @@ class SoftmaxRisk {
   SoftmaxRisk& operator=(SoftmaxRisk&&) noexcept;
 
   // R_L at (U, r), irreducible risk included; same bits for any number of threads. Throws
-  // DomainError if some tau exceeds kMaxTau = 40, where softmax is frozen on one token.
+  // DomainError if some tau exceeds kMaxTableTau = 40, where softmax is frozen on one token.
   double operator()(const Readout& at, Readout* gradient = nullptr) const;
 
   [[nodiscard]] std::int64_t length() const;

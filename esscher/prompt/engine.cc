@@ -23,8 +23,9 @@ bool exact_serves(Metric metric, const GaussianMixtureLaw& law, const Attention&
   const bool mean_metric = metric == Metric::output || metric == Metric::grad_v;
   if (law.components.size() > 1 && !mean_metric) return false;
   const Vector a = attention.tilt(z);
+  const double limit = law.components.size() > 1 ? kMaxMixtureTau : kMaxTau;
   for (const GaussianLaw& part : law.components) {
-    if (!(a.dot(part.cov * a) <= kMaxTau * kMaxTau)) return false;
+    if (!(a.dot(part.cov * a) <= limit * limit)) return false;
   }
   return true;
 }

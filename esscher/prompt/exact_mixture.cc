@@ -81,10 +81,10 @@ ScoreMixture prepare(const GaussianMixtureLaw& law, const Attention& attention, 
     check_dimension("exact", "component mean", part.mean.size(), d);
     const Vector Ga = part.cov * a;
     const double tau = std::sqrt(std::max(0.0, a.dot(Ga)));
-    if (!(tau <= kMaxTau)) {
+    if (!(tau <= kMaxMixtureTau)) {
       throw CapabilityError("exact: scores of component " + std::to_string(k) +
                             " have standard deviation tau = " + to_text(tau) +
-                            ", the exact engine reaches tau = " + to_text(kMaxTau) +
+                            ", the exact engine reaches tau = " + to_text(kMaxMixtureTau) +
                             "; the sampled engine can serve it");
     }
     const Vector b = tau > 0 ? Vector(Ga / tau) : Vector::Zero(d);
@@ -161,7 +161,7 @@ struct Result {
 // large.
 Result integrate(const ScoreMixture& mixture, std::int64_t L) {
   const double Ld = static_cast<double>(L), start = middle(mixture, Ld);
-  double right = start, narrowest = kMaxTau;
+  double right = start, narrowest = kMaxMixtureTau;
   for (const Component& part : mixture.parts) {
     right = std::max(right, kReach * part.tau - part.mu + 5);
     narrowest = std::min(narrowest, part.tau);

@@ -9,12 +9,15 @@
 // F_1[zeta] vanishes to first order in the bulk; there it is computed from 1 - e^-y, not by
 // subtraction. Metrics grad_u, grad_k and grad_q need fourth moments across components and are
 // refused with a CapabilityError that names the sampled engine; so are scores with some tau_k >
-// kMaxTau.
+// kMaxMixtureTau.
 #pragma once
 
 #include "esscher/prompt/exact.h"
 
 namespace esscher {
+
+// The nodes of a component grow like tau^2.
+inline constexpr double kMaxMixtureTau = 40.0;
 
 Vector expected_output(const GaussianMixtureLaw& law, const Attention& attention,
                        const VectorView& z, Length L);

@@ -105,7 +105,7 @@ Universal4 universal4(std::int64_t L, double tau) {
   const Nodes nodes(Ld, tau);
   const TokenMoments token(tau, c, 4, nodes.u_min());
   Sum h, pairs;
-  double vv = 0, q = 0, vh = 0, h2 = 0, p3 = 0, n2 = 0;
+  double v1 = 0, vv = 0, q = 0, vh = 0, h2 = 0, p3 = 0, n2 = 0;
   nodes.sweep([&](long i) {
     const TokenMoments::Table G = token.all(i);
     const Survival survival(L, G(0, 0));
@@ -123,6 +123,7 @@ Universal4 universal4(std::int64_t L, double tau) {
     const double A_B_B = w[1] * ABB + w[2] * (2 * AB * B1 + A1 * BB) + w[3] * A1 * B1 * B1;
     const double B_B_B_B = w[1] * G(4, 4) + w[2] * (4 * G(3, 3) * B1 + 3 * BB * BB) +
                            w[3] * 6 * BB * B1 * B1 + w[4] * B1 * B1 * B1 * B1;
+    v1 += w[1] * (A1 - BB) - w[2] * B1 * B1;
     vv += A_A - 2 * A_B_B / 2 + B_B_B_B / 6;
 
     const double A_h = w[1] * (G(3, 2) - G(3, 0)) + w[2] * A1 * G2;
@@ -150,7 +151,9 @@ Universal4 universal4(std::int64_t L, double tau) {
   result.h2 = h2 * du;
   result.p3 = p3 * du;
   result.n2 = n2 * du;
-  result.v1_ratio = tau * tau * (2 * result.p3 - result.H) - result.M2c_ratio;
+  // By partial integration; far in the frozen regime that is a difference of terms of order tau^2.
+  const bool far = tau > 40;
+  result.v1_ratio = far ? v1 * du : tau * tau * (2 * result.p3 - result.H) - result.M2c_ratio;
   return result;
 }
 

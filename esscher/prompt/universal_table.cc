@@ -112,9 +112,9 @@ UniversalTable::UniversalTable(std::int64_t L, double tau_max, Family family)
       functions_(family == Family::basic ? kBasicFunctions : kAllFunctions),
       pieces_per_tau_(family == Family::basic ? 16 : 32) {
   if (L < 1) throw_argument("UniversalTable", "L", std::to_string(L), "an integer >= 1");
-  if (!(tau_max >= 0 && tau_max <= kMaxTau)) {
+  if (!(tau_max >= 0 && tau_max <= kMaxTableTau)) {
     throw_argument("UniversalTable", "tau_max", to_text(tau_max),
-                   "a number in [0, " + to_text(kMaxTau) + "]");
+                   "a number in [0, " + to_text(kMaxTableTau) + "]");
   }
   tabulate();
 }

@@ -15,6 +15,9 @@
 
 namespace esscher {
 
+// Beyond, nobody needs a table: softmax is frozen on one token.
+inline constexpr double kMaxTableTau = 40.0;
+
 class UniversalTable {
  public:
   enum class Family { basic, order4 };
@@ -25,7 +28,7 @@ class UniversalTable {
     double dM1, dM2c, dH, dM1_ratio, dM2c_ratio;
   };
 
-  // Tables on 0 <= tau <= tau_max <= kMaxTau. Throws ArgumentError as universal() does.
+  // Tables on 0 <= tau <= tau_max <= kMaxTableTau. Throws ArgumentError as universal() does.
   UniversalTable(std::int64_t L, double tau_max, Family family = Family::basic);
 
   [[nodiscard]] std::int64_t length() const { return L_; }

@@ -51,7 +51,7 @@ class Universal(NamedTuple):
 
 
 def universal(L: int, tau: float) -> Universal:
-    """The universal functions of a Gaussian prompt, at any L up to 2^63 at the same cost; 0 <= tau <= 40.
+    """The universal functions of a Gaussian prompt, at any L up to 2^63 at the same cost; 0 <= tau <= 600.
 
     >>> import esscher as es
     >>> u = es.universal(100, 1.0)

@@ -75,6 +75,29 @@ TEST(GaussianAverage, OneDimensionAgainstPlainQuadrature) {
   }
 }
 
+// Scores so sharp that softmax is frozen at nearly every query: tau up to 390.
+TEST(GaussianAverage, SharpScoresAgainstPlainQuadrature) {
+  const double sigma = 60;
+  const GaussianAverage D = one_dimension(sigma, {Metric::output, Metric::grad_u});
+  EXPECT_TRUE(close(D.at(1)[0].value, sigma * sigma * (1 + sigma * sigma), 1e-9));
+  EXPECT_TRUE(close(D.effective_sample_size(1), 1.0, 1e-9));
+  const std::int64_t L = 30;
+  const double step = 0.0065;
+  double output = 0, grad_u = 0, bias = 0, H = 0;
+  for (double z = step / 2; z < 6.5; z += step) {
+    const double p = 2 * step * std::exp(-z * z / 2) / std::sqrt(2 * M_PI);
+    const Universal4 u = universal4(L, sigma * z);
+    output += p * sigma * sigma * u.M2c_ratio;
+    bias += p * std::pow(u.H * sigma * sigma * z, 2);
+    grad_u += p * z * z * std::pow(sigma, 4) * u.v2_ratio;
+    H += p * u.H;
+  }
+  EXPECT_TRUE(close(D.at(L)[0].value, output, 1e-8));
+  EXPECT_TRUE(close(D.at(L)[0].bias2, bias, 1e-8));
+  EXPECT_TRUE(close(D.at(L)[1].value, grad_u, 1e-8));
+  EXPECT_TRUE(close(D.effective_sample_size(L), 1 / H, 1e-8));
+}
+
 struct Layer {
   GaussianLaw mu, nu;
   Attention attention;
@@ -167,7 +190,7 @@ TEST(GaussianAverage, FrozenFractionAndRefusal) {
   const GaussianAverage D = one_dimension(0.9, {Metric::output});
   EXPECT_TRUE(close(D.frozen_fraction(100),
                     std::erfc(std::sqrt(std::log(100.0)) / 0.9 / std::sqrt(2.0)), 1e-9));
-  EXPECT_THROW(static_cast<void>(one_dimension(60, {Metric::output}).at(10)), CapabilityError);
+  EXPECT_THROW(static_cast<void>(one_dimension(600, {Metric::output}).at(10)), CapabilityError);
 }
 
 }  // namespace

@@ -160,7 +160,7 @@ TEST(Engine, AutomaticChoosesAndRefusalsName) {
   const Vector z = query(s, gaussian, attention, 1.0);
   const AnyMeasure tokens = gaussian.sample(Stream(1), 20);
   EXPECT_EQ(choose_engine(Metric::grad_u, gaussian, attention, z), Engine::exact);
-  EXPECT_EQ(choose_engine(Metric::grad_u, gaussian, attention, Vector(100 * z)), kSamplers[0]);
+  EXPECT_EQ(choose_engine(Metric::grad_u, gaussian, attention, Vector(2000 * z)), kSamplers[0]);
   EXPECT_EQ(choose_engine(Metric::output, mixture, attention, z), Engine::exact);
   EXPECT_EQ(choose_engine(Metric::grad_u, mixture, attention, z), kSamplers[0]);
   EXPECT_EQ(choose_engine(Metric::output, tokens, attention, z), Engine::direct);

@@ -168,7 +168,7 @@ TEST(Exact, DegenerateScoresAndInfiniteLength) {
 
 TEST(Exact, RefusesWhatItCannotServe) {
   const Problem p = make_problem(6, 2, 2, 1.0);
-  EXPECT_THROW((void)mean_square_error(Metric::output, p.law, p.attention, Vector(41 * p.z), 10),
+  EXPECT_THROW((void)mean_square_error(Metric::output, p.law, p.attention, Vector(601 * p.z), 10),
                CapabilityError);
   EXPECT_THROW((void)mean_square_error(Metric::output, p.law, p.attention, Vector::Zero(3), 10),
                DimensionError);

@@ -187,7 +187,8 @@ TEST_P(UniversalReference, AgreesIn50Digits) {
 INSTANTIATE_TEST_SUITE_P(Cases, UniversalReference,
                          ::testing::Values(Case{2, 40, 1e-11}, Case{1e3, 3, 1e-11},
                                            Case{1e12, 2, 1e-11}, Case{1e15, 6, 1e-11},
-                                           Case{1e15, 9, 1e-11}));
+                                           Case{1e15, 9, 1e-11}, Case{1e12, 100, 1e-10},
+                                           Case{1e5, 600, 1e-10}));
 
 }  // namespace
 }  // namespace esscher
