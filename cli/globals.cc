@@ -6,6 +6,7 @@
 
 #include "esscher/base/error.h"
 #include "esscher/base/parallel.h"
+#include "esscher/config/presets.h"
 #include "esscher/io/file.h"
 #include "esscher/store/exec.h"
 #include "esscher/store/ranks.h"
@@ -14,6 +15,16 @@ namespace esscher::cli {
 
 Config Globals::load_config() const {
   Config loaded = config.empty() ? Config() : Config::load(config);
+  for (const std::string& assignment : set) loaded.set(assignment);
+  return loaded;
+}
+
+Config Globals::load_config(const std::string& preset) const {
+  if (preset.empty()) return load_config();
+  if (!config.empty()) {
+    throw ConfigError("--preset and --config both given, expected one of them");
+  }
+  Config loaded = load_preset(preset);
   for (const std::string& assignment : set) loaded.set(assignment);
   return loaded;
 }

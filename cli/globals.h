@@ -34,6 +34,8 @@ struct Globals {
 
   // The file of --config (or nothing) with every --set applied.
   [[nodiscard]] Config load_config() const;
+  // The same from the published setting `preset` if it is not empty; ConfigError with --config.
+  [[nodiscard]] Config load_config(const std::string& preset) const;
 };
 
 // A subcommand with the common options; `examples` is the footer of its --help.

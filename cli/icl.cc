@@ -34,15 +34,6 @@ std::string show_table(const Json& rows, const std::vector<const char*>& columns
   return text;
 }
 
-std::string rerun(const Globals& globals, const char* verb, const IclOptions& options) {
-  std::string text = fmt::format("esscher {}", verb);
-  if (!options.preset.empty()) text += " --preset " + options.preset;
-  if (!globals.config.empty()) text += " --config " + globals.config;
-  for (const std::string& set : globals.set) text += " --set '" + set + "'";
-  if (globals.has_seed) text += fmt::format(" --seed {}", globals.seed);
-  return text;
-}
-
 void warn_alpha(const Globals& globals, double alpha, double bound) {
   if (alpha > 0 && alpha >= bound) {
     print_note(globals, fmt::format("warning: alpha = {:.6g} is outside the interval of the "

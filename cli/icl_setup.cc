@@ -1,10 +1,11 @@
 #include "cli/icl_setup.h"
 
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <sstream>
 
 #include "esscher/base/error.h"
-#include "esscher/config/presets.h"
 #include "esscher/io/file.h"
 #include "esscher/report/report.h"
 #include "esscher/store/exec.h"
@@ -16,14 +17,10 @@ namespace fs = std::filesystem;
 
 Config icl_config(const Globals& globals, const IclOptions& options) {
   const bool model_is_run = !options.model.empty() && fs::is_directory(options.model);
-  if (options.preset.empty() && (!model_is_run || !globals.config.empty())) {
-    return globals.load_config();
+  if (!options.preset.empty() || !model_is_run || !globals.config.empty()) {
+    return globals.load_config(options.preset);
   }
-  if (!globals.config.empty()) {
-    throw ConfigError("--preset and --config both given, expected one of them");
-  }
-  Config config = options.preset.empty() ? Config::load(fs::path(options.model) / "config.toml")
-                                         : load_preset(options.preset);
+  Config config = Config::load(fs::path(options.model) / "config.toml");
   for (const std::string& assignment : globals.set) config.set(assignment);
   return config;
 }
@@ -48,6 +45,16 @@ Readout load_model(const std::string& model) {
     throw FileError("--model is '" + model + "', expected a finished run of icl flow or icl train");
   }
   return readout_of(*document);
+}
+
+std::string rerun(const Globals& globals, const char* verb, const IclOptions& options) {
+  std::string text = fmt::format("esscher {}", verb);
+  if (!options.preset.empty()) text += " --preset " + options.preset;
+  if (!globals.config.empty()) text += " --config " + globals.config;
+  if (!options.lengths.empty()) text += " --length " + options.lengths;
+  for (const std::string& set : globals.set) text += " --set '" + set + "'";
+  if (globals.has_seed) text += fmt::format(" --seed {}", globals.seed);
+  return text;
 }
 
 std::vector<Json> run_study(const Globals& globals, const std::string& verb, const Config& config,

@@ -1,5 +1,4 @@
-// What the verbs `icl risk|flow|train|compare` share: where the configuration
-// comes from, and runs.
+// What the verbs `icl risk|flow|train|compare` share: where the configuration comes from, and runs.
 #pragma once
 
 #include <functional>
@@ -27,13 +26,15 @@ std::vector<Length> parse_lengths(const std::string& text);
 // train.length from a --length that names one length.
 void set_length(Config& config, const IclOptions& options);
 
-// The readout of --model: the document "model" of a run, or a JSON file with U
-// and V.
+// The readout of --model: the document "model" of a run, or a JSON file with U and V.
 Readout load_model(const std::string& model);
 
-// Rows of the cells, in order. With --out they are computed into a run there
-// (resumed if it exists) and `finish` adds documents to it; without, they are
-// computed here.
+// The command that made a run, shown in its report.
+std::string rerun(const Globals& globals, const char* verb, const IclOptions& options);
+
+// Rows of the cells, in order. With --out they are computed into a run there (resumed if it exists)
+// and the documents "model" (if wanted) and "report" are added to it; without, they are computed
+// here.
 std::vector<Json> run_study(const Globals& globals, const std::string& verb, const Config& config,
                             const std::vector<std::string>& keys,
                             const std::function<std::vector<Json>(std::size_t)>& compute,

@@ -9,6 +9,7 @@
 #include "cli/verbs.h"
 #include "esscher/base/error.h"
 #include "esscher/concentration/bound.h"
+#include "esscher/config/icl.h"
 #include "esscher/config/sweep.h"
 #include "esscher/measure/gaussian_view.h"
 
@@ -16,6 +17,7 @@ namespace esscher::cli {
 namespace {
 
 struct Flags {
+  std::string preset;
   double eps = 0;
   std::string metric = "output";
   bool relative = false;
@@ -34,26 +36,35 @@ std::string answer_text(const LengthAnswer& a, std::int64_t bound) {
   out += a.explanation + "\n";
   out += std::isfinite(a.clt) ? fmt::format("central limit theorem: {:.0f}\n", a.clt)
                               : "central limit theorem: no answer, the constant is infinite\n";
-  if (bound > 0) out += fmt::format("bound of Prop. 3.1/3.4 with fitted constants: {}\n", bound);
+  out += bound > 0
+             ? fmt::format("bound of Prop. 3.1/3.4 with fitted constants: {}\n", bound)
+             : "bound of Prop. 3.1/3.4: no answer (it speaks of averages at a finite sigma, and "
+               "its fitted form may never fall below eps)\n";
   return out;
 }
 
-// The bound's answer, where a curve without noise is cheap; 0 if there is none.
-std::int64_t bound_answer(const Problem& problem, const LengthAnswer& answer, Metric metric,
-                          std::uint64_t seed) {
+// The bound's answer, with constants fitted on a curve of the engine that answered; 0 if there is
+// none.
+std::int64_t bound_answer(const Problem& problem, const LengthAnswer& answer,
+                          const LengthOptions& options) {
   const bool closed = answer.engine == Engine::exact && problem.nu && gaussian_law(problem.mu) &&
                       gaussian_law(*problem.nu);
-  if (!closed) return 0;
-  const StudyResult curve = study(problem, {length_grid(4, 1000000, 1), {metric}});
-  const auto p = metric == Metric::output ? Proposition::prop31 : Proposition::prop34;
-  const BoundReport bound = check_bound(p, problem, curve, seed);
+  StudyOptions sweep{length_grid(4, closed ? 1000000 : 2000, closed ? 1 : 3), {options.metric}};
+  sweep.engine = answer.engine;
+  sweep.queries = options.queries;
+  sweep.replicates = options.replicates;
+  sweep.seed = options.seed;
+  const StudyResult curve = study(problem, sweep);
+  const auto p = options.metric == Metric::output ? Proposition::prop31 : Proposition::prop34;
+  const BoundReport bound = check_bound(p, problem, curve, options.seed);
   return bound.fits.empty() ? 0 : bound_length(bound.fits[0], bound.sigma, answer.eps);
 }
 
 void execute(const Globals& globals, const Flags& flags) {
-  const Config config = globals.load_config();
+  const Config config = globals.load_config(flags.preset);
   const Problem problem = read_problem(config.root());
   const StudyOptions sweep = read_sweep(config.root(), globals.seed);
+  skip_preset(config.root());
   config.check_all_used();
   LengthOptions options;
   options.eps = flags.eps;
@@ -66,7 +77,7 @@ void execute(const Globals& globals, const Flags& flags) {
   options.seed = globals.seed;
   const LengthAnswer answer = shortest_length(problem, options);
   const std::int64_t bound =
-      flags.quantile > 0 ? 0 : bound_answer(problem, answer, options.metric, globals.seed);
+      flags.quantile > 0 || !answer.length ? 0 : bound_answer(problem, answer, options);
   Json document = to_json(answer);
   document["bound"] = bound > 0 ? Json(bound) : Json();
   document["metric"] = flags.metric;
@@ -92,6 +103,8 @@ void add_length(CLI::App& app, Globals& globals) {
   verb->add_option("--eps", flags->eps, "largest mean-square error allowed")
       ->required()
       ->check(CLI::PositiveNumber);
+  verb->add_option("--preset", flags->preset, "a published setting, see 'esscher presets'")
+      ->type_name("NAME");
   verb->add_option("--metric", flags->metric, "what is compared with its limit")
       ->check(CLI::IsMember({"output", "grad_v", "grad_u", "grad_k", "grad_q"}))
       ->capture_default_str();

@@ -89,85 +89,140 @@ LengthAnswer certified(LengthAnswer answer, const std::function<double(std::int6
   return answer;
 }
 
+// The whole bisection may be wrong with this probability: a union bound over all its looks at data.
+constexpr double kErrorProbability = 0.05;
+constexpr int kMaxLooks = 120;  // 4 looks at each of at most 9 lengths going up and 17 between two
+
 struct Noisy {
   double value, std_error;
-  Interval ci;
+  Interval ci;  // misses the truth with probability kErrorProbability / kMaxLooks
 };
 
-LengthAnswer stochastic(LengthAnswer answer, const Problem& problem, const LengthOptions& o) {
-  const auto evaluate = [&](std::int64_t L, std::int64_t factor) {
-    StudyOptions s{{L}, {o.metric}, o.engine, o.queries * factor, o.replicates, o.seed};
-    if (!problem.nu) s.queries = o.queries, s.replicates = o.replicates * factor;
-    const StudyRow r = study(problem, s).rows.at(0);
-    return Noisy{r.value, r.std_error, r.ci};
-  };
-  int decisions = 0;
-  // +1: above eps for sure, -1: below for sure, 0: cannot tell with 8 times the queries.
+using Evaluate = std::function<Noisy(std::int64_t L, std::int64_t factor)>;
+
+// The average over queries and prompts; `factor` multiplies the queries, or the prompts of given
+// queries.
+Noisy evaluate_mean(const Problem& problem, const LengthOptions& o, Engine engine, std::int64_t L,
+                    std::int64_t factor) {
+  StudyOptions s{{L}, {o.metric}, engine, o.queries * factor, o.replicates, o.seed};
+  if (!problem.nu) s.queries = o.queries, s.replicates = o.replicates * factor;
+  const StudyRow r = study(problem, s).rows.at(0);
+  return {r.value, r.std_error,
+          normal_interval(r.value, r.std_error, 1 - kErrorProbability / kMaxLooks)};
+}
+
+// The quantile over queries; order statistics give its interval whatever the law of the errors.
+Noisy evaluate_quantile(const Problem& problem, const LengthOptions& o, Engine engine,
+                        std::int64_t L, std::int64_t factor) {
+  LengthOptions more = o;
+  more.queries *= factor;
+  const Matrix z = draw_queries(problem, more);
+  const Stream prompts = Stream(o.seed).split(kPromptStream);
+  std::vector<double> errors(static_cast<std::size_t>(z.rows()));
+  parallel_for(z.rows(), [&](std::int64_t q) {
+    errors[static_cast<std::size_t>(q)] =
+        query_errors(engine, {o.metric}, {L}, problem.mu, problem.attention, z.row(q).transpose(),
+                     o.replicates, prompts.split(static_cast<std::uint64_t>(q)))[0][0]
+            .value;
+  });
+  const double n = static_cast<double>(z.rows()), p = *o.quantile;
+  const double half =
+      normal_quantile(1 - kErrorProbability / kMaxLooks) * std::sqrt(p * (1 - p) / n);
+  const Interval ci{p > half ? quantile_of(errors, p - half) : 0,
+                    p + half < 1 ? quantile_of(errors, p + half) : HUGE_VAL};
+  const double one = std::sqrt(p * (1 - p) / n);
+  const double spread =
+      quantile_of(errors, std::min(p + one, 1.0)) - quantile_of(errors, std::max(p - one, 0.0));
+  return {quantile_of(errors, p), spread / 2, ci};
+}
+
+struct Point {
+  std::int64_t L;
+  Noisy at;
+};
+
+// Where the power law through two estimates meets eps.
+std::int64_t interpolate(const Point& a, const Point& b, double eps) {
+  double g = 1;
+  if (a.L != b.L && a.at.value > 0 && b.at.value > 0) {
+    g = -std::log(a.at.value / b.at.value) /
+        std::log(static_cast<double>(a.L) / static_cast<double>(b.L));
+  }
+  const double L =
+      static_cast<double>(a.L) * std::pow(a.at.value / eps, 1 / std::clamp(g, 0.2, 2.0));
+  return static_cast<std::int64_t>(std::ceil(std::min(L, 1e18)));
+}
+
+LengthAnswer stochastic(LengthAnswer answer, const LengthOptions& o, const Evaluate& evaluate) {
+  int looks = 0;
   Noisy last{};
+  // +1: above eps for sure, -1: below for sure, 0: cannot tell with 8 times the queries.
   const auto side = [&](std::int64_t L) {
     for (std::int64_t factor : {1, 2, 4, 8}) {
       last = evaluate(L, factor);
-      if (last.ci.lo > answer.eps || last.ci.hi <= answer.eps) {
-        ++decisions;
-        return last.value > answer.eps ? 1 : -1;
-      }
+      ++looks;
+      if (last.ci.lo > answer.eps) return 1;
+      if (last.ci.hi <= answer.eps) return -1;
     }
     return 0;
   };
-  std::int64_t lo = 0, hi = 1;
-  int s = side(hi);
-  while (s > 0 && hi < o.max_sampled_length) {
-    lo = hi;
-    hi = std::min(hi * 4, o.max_sampled_length);
-    s = side(hi);
-  }
-  if (s > 0) {
-    answer = never(std::move(answer),
-                   "at L = " + std::to_string(hi) +
-                       ", the longest prompt this engine may draw, the error is still " +
-                       to_text(last.value) + " > eps = " + to_text(answer.eps));
-    answer.value = last.value;
-    answer.std_error = last.std_error;
-    return answer;
-  }
-  Noisy best = last;
-  while (s != 0 && hi - lo > 1) {
-    const std::int64_t mid = lo + (hi - lo) / 2;
-    s = side(mid);
-    if (s > 0) lo = mid;
-    if (s < 0) hi = mid, best = last;
-    if (s == 0) {
-      // Around mid nobody can tell; its estimate decides, the bracket says how far it may be off.
-      answer.bracket_lo = lo + 1;
-      answer.bracket_hi = hi;
-      if (last.value <= answer.eps)
-        hi = mid, best = last;
-      else
-        best = evaluate(hi, 8);
+  Point lo{0, {}}, hi{0, {}};
+  std::optional<Point> unsure;
+  for (std::int64_t L = 1; hi.L == 0; L = std::min(L * 4, o.max_sampled_length)) {
+    const int s = side(L);
+    if (s < 0) {
+      hi = {L, last};
+    } else if (s > 0) {
+      lo = {L, last};
+    } else if (!unsure) {
+      unsure = {L, last};
+    }
+    if (s >= 0 && L == o.max_sampled_length) {
+      if (unsure && s == 0) {
+        hi = {L, last};
+        break;
+      }
+      answer = never(std::move(answer),
+                     "at L = " + std::to_string(L) +
+                         ", the longest prompt this engine may draw, the error is still " +
+                         to_text(last.value) + " > eps = " + to_text(answer.eps));
+      answer.value = last.value;
+      answer.std_error = last.std_error;
+      return answer;
     }
   }
-  answer.length = hi;
-  answer.value = best.value;
-  answer.std_error = best.std_error;
-  answer.value_before = hi > 1 ? evaluate(hi - 1, 8).value : kUnknown;
-  if (answer.bracket_hi == 0) answer.bracket_lo = answer.bracket_hi = hi;
+  while (!unsure && hi.L - lo.L > 1) {
+    const std::int64_t mid = lo.L + (hi.L - lo.L) / 2;
+    const int s = side(mid);
+    if (s == 0) {
+      unsure = {mid, last};
+    } else {
+      (s > 0 ? lo : hi) = {mid, last};
+    }
+  }
+  answer.length = hi.L;
+  if (unsure) {
+    // Around here nobody can tell; estimates decide, the bracket says how far they may be off.
+    answer.length = std::clamp(interpolate(*unsure, hi, answer.eps), lo.L + 1, hi.L);
+    hi.at = evaluate(*answer.length, 8);
+  }
+  answer.bracket_lo = unsure ? lo.L + 1 : *answer.length;
+  answer.bracket_hi = unsure ? hi.L : *answer.length;
+  answer.value = hi.at.value;
+  answer.std_error = hi.at.std_error;
+  answer.value_before = *answer.length > 1 ? evaluate(*answer.length - 1, 8).value : kUnknown;
   answer.status = "estimated";
-  answer.error_probability = std::min(1.0, 0.05 * decisions);
-  answer.explanation =
-      "stochastic bisection of " + std::to_string(decisions) + " decisions at 95 % each";
+  answer.error_probability = std::min(1.0, kErrorProbability * looks / kMaxLooks);
+  answer.explanation = "the answer lies between " + std::to_string(answer.bracket_lo) + " and " +
+                       std::to_string(answer.bracket_hi) + " except with probability " +
+                       to_text(answer.error_probability) + " (" + std::to_string(looks) +
+                       " looks at samples)";
   return answer;
 }
 
-}  // namespace
-
-LengthAnswer shortest_length(const Problem& problem, const LengthOptions& o) {
-  if (!(o.eps > 0) || !std::isfinite(o.eps))
-    throw_argument("length", "eps", to_text(o.eps), "a number > 0");
-  if (o.quantile && !(*o.quantile > 0 && *o.quantile < 1)) {
-    throw_argument("length", "quantile", to_text(*o.quantile), "a number between 0 and 1");
-  }
+LengthAnswer answer_by(Engine engine, const Problem& problem, const LengthOptions& o) {
   LengthAnswer answer;
-  answer.engine = choose_engine(o.engine, {o.metric}, problem.mu).engine;
+  answer.engine = engine;
   answer.eps = o.eps;
   const Matrix z = draw_queries(problem, o);
   const Index Q = z.rows();
@@ -215,18 +270,24 @@ LengthAnswer shortest_length(const Problem& problem, const LengthOptions& o) {
     return never(std::move(answer), "the limit is zero, so no relative error is small");
   if (closed)
     return certified(std::move(answer), [&](std::int64_t L) { return average->at(L)[0].value; });
-  if (answer.engine != Engine::exact && !o.quantile)
-    return stochastic(std::move(answer), problem, o);
-
-  // Error of every query, exact or estimated with common prompts, then its average or quantile.
-  const Stream prompts = Stream(o.seed).split(kPromptStream);
+  if (answer.engine != Engine::exact) {
+    answer = stochastic(std::move(answer), o, [&](std::int64_t L, std::int64_t factor) {
+      return o.quantile ? evaluate_quantile(problem, o, engine, L, factor)
+                        : evaluate_mean(problem, o, engine, L, factor);
+    });
+    if (o.quantile && answer.length) {
+      answer.explanation += "; a quantile of errors that are themselves averages of " +
+                            std::to_string(o.replicates) + " prompts is biased upwards";
+    }
+    return answer;
+  }
+  // Exact error of every query, then its average or quantile.
   const auto D = [&](std::int64_t L) {
     std::vector<double> errors(static_cast<std::size_t>(Q));
     parallel_for(Q, [&](std::int64_t q) {
       errors[static_cast<std::size_t>(q)] =
-          query_errors(answer.engine, {o.metric}, {L}, problem.mu, problem.attention,
-                       z.row(q).transpose(), o.replicates,
-                       prompts.split(static_cast<std::uint64_t>(q)))[0][0]
+          query_errors(Engine::exact, {o.metric}, {L}, problem.mu, problem.attention,
+                       z.row(q).transpose(), 1, Stream(0))[0][0]
               .value;
     });
     if (o.quantile) return quantile_of(errors, *o.quantile);
@@ -234,26 +295,30 @@ LengthAnswer shortest_length(const Problem& problem, const LengthOptions& o) {
     for (double e : errors) sum += e;
     return sum / static_cast<double>(Q);
   };
-  if (answer.engine == Engine::exact) {
-    answer = certified(std::move(answer), D);
-    if (answer.status == "certified" && problem.nu) {
-      answer.explanation += " over " + std::to_string(Q) + " queries drawn from their law";
-    }
+  answer = certified(std::move(answer), D);
+  if (answer.status == "certified" && problem.nu) {
+    answer.explanation += " over " + std::to_string(Q) + " queries drawn from their law";
+  }
+  return answer;
+}
+
+}  // namespace
+
+LengthAnswer shortest_length(const Problem& problem, const LengthOptions& o) {
+  if (!(o.eps > 0) || !std::isfinite(o.eps))
+    throw_argument("length", "eps", to_text(o.eps), "a number > 0");
+  if (o.quantile && !(*o.quantile > 0 && *o.quantile < 1)) {
+    throw_argument("length", "quantile", to_text(*o.quantile), "a number between 0 and 1");
+  }
+  const Engine engine = choose_engine(o.engine, {o.metric}, problem.mu).engine;
+  try {
+    return answer_by(engine, problem, o);
+  } catch (const CapabilityError& e) {
+    if (o.engine != Engine::automatic || engine != Engine::exact) throw;
+    LengthAnswer answer = answer_by(sampling_engine(problem.mu).engine, problem, o);
+    answer.explanation += "; sampled, because " + std::string(e.what());
     return answer;
   }
-  const auto L = bisect(D, answer.eps, o.max_sampled_length);
-  if (!L)
-    return never(std::move(answer),
-                 "the quantile is above eps at the longest prompt this engine may draw");
-  answer.length = *L;
-  answer.value = D(*L);
-  answer.value_before = *L > 1 ? D(*L - 1) : kUnknown;
-  answer.status = "estimated";
-  answer.error_probability = kUnknown;
-  answer.explanation = "quantile over " + std::to_string(Q) + " queries with " +
-                       std::to_string(o.replicates) +
-                       " prompts each; a quantile of noisy errors is biased upwards";
-  return answer;
 }
 
 Json to_json(const LengthAnswer& a) {

@@ -1,10 +1,11 @@
 // How long is long enough: the smallest L with D(L) <= eps.
 //
 //   exact engine     bisection on D itself, D(L) <= eps < D(L-1) evaluated: "certified"
-//   other engines    bisection on estimates; each step decides only when the 95 % interval excludes
-//                    eps, drawing more queries first, else it stops: "estimated", with a bracket
-//   "never"          explained: T does not exist, eps is below what double precision shows, or L >
-//   10^15
+//   other engines    bisection on estimates; a step decides when an interval excludes eps, drawing
+//                    more queries first, else it stops there: "estimated", with a bracket that
+//                    holds the answer except with the error probability stated
+//   "never"          explained: T does not exist, eps is below what double precision shows, or
+//                    L > 10^15
 #pragma once
 
 #include <cstdint>
@@ -36,7 +37,7 @@ struct LengthAnswer {
   double value = 0;              // D(length)
   double value_before = 0;       // D(length - 1); NaN if length is 1
   double std_error = 0;          // of value
-  double error_probability = 0;  // chance that a step of the bisection was wrong; 0 if certified
+  double error_probability = 0;  // that the bracket misses the answer; 0 if certified
   std::int64_t bracket_lo = 0, bracket_hi = 0;  // estimated: where the answer lies
   double clt = 0;  // constant / eps: what the central limit theorem would say
   std::string explanation;
