@@ -6,10 +6,13 @@
 #include <optional>
 
 #include "cli/verbs.h"
+#include "esscher/base/error.h"
 #include "esscher/concentration/bound.h"
 #include "esscher/concentration/study.h"
+#include "esscher/config/icl.h"
 #include "esscher/config/sweep.h"
 #include "esscher/measure/gaussian.h"
+#include "esscher/measure/gaussian_view.h"
 #include "esscher/report/concentration_page.h"
 #include "esscher/report/report.h"
 #include "esscher/store/exec.h"
@@ -20,6 +23,7 @@ namespace esscher::cli {
 namespace {
 
 struct ConcentrationOptions {
+  std::string preset;
   std::string bound;
   std::vector<double> sigmas;
   bool gaussian_fit = false;
@@ -33,15 +37,17 @@ std::string table_text(const StudyResult& r, const std::vector<SigmaPoint>& swee
   if (std::isfinite(r.regime.lambda)) {
     out += fmt::format(" (lambda = {:.4g}, gamma = {:.4g})", r.regime.lambda, r.regime.gamma);
   }
-  out += fmt::format("\n\n{:>8}  {:>14}  {:>11}  {:>24}  {:>11}  {:>9}  {:>7}  {:>7}\n", "metric",
-                     "L", "D(L)", "95 % interval", "constant/L", "ESS", "bias %", "frozen");
+  out += fmt::format("\n\n{:>8}  {:>14}  {:>11}  {:>24}  {:>11}  {:>9}  {:>7}  {:>7}  {:>7}\n",
+                     "metric", "L", "D(L)", "95 % interval", "constant/L", "ESS", "bias %",
+                     "shrink", "frozen");
   bool heavy = false;
   for (const StudyRow& row : r.rows) {
     const std::string ci =
         row.std_error == 0 ? "exact" : fmt::format("[{:.5g}, {:.5g}]", row.ci.lo, row.ci.hi);
-    out += fmt::format("{:>8}  {:>14}  {:>11.5g}  {:>24}  {:>11}  {:>9}  {:>7}  {:>7}{}\n",
+    out += fmt::format("{:>8}  {:>14}  {:>11.5g}  {:>24}  {:>11}  {:>9}  {:>7}  {:>7}  {:>7}{}\n",
                        name(row.metric), row.L, row.value, ci, short_or_dash(row.asymptotic),
                        short_or_dash(row.ess), short_or_dash(100 * row.bias2 / row.value),
+                       short_or_dash(std::isfinite(row.frozen) ? 1 - 1 / row.ess : NAN),
                        short_or_dash(row.frozen), row.heavy ? "  !" : "");
     heavy = heavy || row.heavy;
   }
@@ -93,10 +99,24 @@ Problem gaussian_fit(Problem problem) {
   return problem;
 }
 
+// What a sampled study should have found, where the exact engine can tell.
+std::optional<StudyResult> exact_twin(const Problem& problem, StudyOptions options,
+                                      const StudyResult& result) {
+  const bool closed = problem.nu && gaussian_law(problem.mu) && gaussian_law(*problem.nu);
+  if (!closed || result.rows.front().engine == Engine::exact) return std::nullopt;
+  options.engine = Engine::exact;
+  try {
+    return study(problem, options);
+  } catch (const CapabilityError&) {
+    return std::nullopt;  // scores too sharp
+  }
+}
+
 void execute(const Globals& globals, const ConcentrationOptions& options) {
-  const Config config = globals.load_config();
+  const Config config = globals.load_config(options.preset);
   const Problem problem = read_problem(config.root());
   const StudyOptions sweep = read_sweep(config.root(), globals.seed);
+  skip_preset(config.root());
   config.check_all_used();
   const Study study(problem, sweep);
   std::optional<Run> run;
@@ -119,11 +139,15 @@ void execute(const Globals& globals, const ConcentrationOptions& options) {
                      {"dim", problem.mu.dim()}};
   if (!sigmas.empty()) document["sigma_sweep"] = to_json(sigmas);
   if (bound) document["bound"] = to_json(*bound);
-  if (options.gaussian_fit)
-    document["gaussian_fit"] = to_json(esscher::study(gaussian_fit(problem), sweep));
+  std::optional<StudyResult> fit;
+  if (options.gaussian_fit) {
+    fit = esscher::study(gaussian_fit(problem), sweep);
+    document["gaussian_fit"] = to_json(*fit);
+  }
   if (run) {
     run->set_document("result", document);
-    run->set_document("report", concentration_page(result, sigmas, bound));
+    run->set_document("report", concentration_page(result, sigmas, bound,
+                                                   exact_twin(problem, sweep, result), fit));
     if (is_first_rank()) write_report(*run, run->directory() / "report.html");
   }
   print_result(globals, "concentration", document, table_text(result, sigmas, bound));
@@ -148,6 +172,8 @@ void add_concentration(CLI::App& app, Globals& globals) {
       "      --set 'sweep.lengths={from=1e8,to=1e12,per_decade=2}' --sigma-sweep "
       "0.5,0.6,0.7,0.8,0.9,1.0,1.2");
   const auto options = std::make_shared<ConcentrationOptions>();
+  verb->add_option("--preset", options->preset, "a published setting, see 'esscher presets'")
+      ->type_name("NAME");
   verb->add_option("--bound", options->bound, "check hypotheses and shape of the paper's bound")
       ->type_name("prop3.1|prop3.4")
       ->check(CLI::IsMember({"prop3.1", "prop3.4"}));

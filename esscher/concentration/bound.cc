@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <limits>
 
 #include "esscher/base/error.h"
@@ -12,9 +13,16 @@ namespace {
 
 constexpr Index kTokens = 512;  // of mu per query, for its tilted moments
 
+// Four digits, for sentences.
+std::string brief(double x) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g", x);
+  return text;
+}
+
 Hypothesis centred(const std::string& who, const AnyMeasure& m) {
   const double norm = m.mean().norm();
-  return {who + " is centred", norm <= 1e-12, norm, "|mean| = " + to_text(norm)};
+  return {who + " is centred", norm <= 1e-12, norm, "|mean| = " + brief(norm)};
 }
 
 // E |z'|^p under the tilted law, p = 4 and 8, by weighting one set of tokens; a large share of one
@@ -49,16 +57,15 @@ void add_moments(const Problem& problem, const Matrix& z, std::uint64_t seed,
     }
   }
   const double norm = std::pow(fourth, 0.25);
-  out.push_back(
-      {"|T[mu]| in L4(nu) is finite", finite && std::isfinite(norm), norm,
-       finite ? "|T[mu]|_L4 = " + to_text(norm) : "T[mu] does not exist at some queries"});
+  out.push_back({"|T[mu]| in L4(nu) is finite", finite && std::isfinite(norm), norm,
+                 finite ? "|T[mu]|_L4 = " + brief(norm) : "T[mu] does not exist at some queries"});
   for (Index p = 0; p < 3; ++p) {
     for (Index q = 0; q < 3; ++q) {
       if (p + q == 0) continue;
       const double value = finite ? moments(p, q) : kUnknown;
       out.push_back(
           {"moment p=" + std::to_string(4 * p) + " q=" + std::to_string(4 * q) + " is finite",
-           finite && std::isfinite(value), value, "about " + to_text(value) + " by sampling"});
+           finite && std::isfinite(value), value, "about " + brief(value) + " by sampling"});
     }
   }
 }
@@ -130,14 +137,14 @@ BoundReport check_bound(Proposition proposition, const Problem& problem, const S
   const double sigma = problem.mu.sub_gaussian();
   auto& h = report.hypotheses;
   h.push_back(centred("mu", problem.mu));
-  h.push_back({"mu is sub-Gaussian", std::isfinite(sigma), sigma, "sigma = " + to_text(sigma)});
-  h.push_back({"sigma >= 1", sigma >= 1, sigma, "sigma = " + to_text(sigma)});
+  h.push_back({"mu is sub-Gaussian", std::isfinite(sigma), sigma, "sigma = " + brief(sigma)});
+  h.push_back({"sigma >= 1", sigma >= 1, sigma, "sigma = " + brief(sigma)});
   Matrix z = problem.points;
   if (problem.nu) {
     const double nu_sigma = problem.nu->sub_gaussian();
     h.push_back(centred("nu", *problem.nu));
     h.push_back({"nu is 1-sub-Gaussian", nu_sigma <= 1 + 1e-12, nu_sigma,
-                 "its constant is " + to_text(nu_sigma)});
+                 "its constant is " + brief(nu_sigma)});
     z = problem.nu->sample(Stream(seed).split(8), queries).tokens();
   } else {
     h.push_back({"nu is a law", false, kUnknown, "queries are given points"});

@@ -67,7 +67,21 @@ void add_bound(const BoundReport& bound, const StudyResult& r, CurveChart chart,
              "fitted shape is wrong."));
 }
 
-void add_curve(const StudyResult& r, const std::optional<BoundReport>& bound, Json& page) {
+// Another study of the same lengths, dashed behind this one.
+void add_twin(const std::string& id, const StudyResult& twin, const std::string& caption,
+              CurveChart chart, Json& section, Json& page) {
+  Json line = Json::array();
+  for (const StudyRow& row : twin.rows) {
+    line.push_back({{"L", row.L}, {"metric", name(row.metric)}, {"value", number(row.value)}});
+  }
+  page["datasets"][id] = std::move(line);
+  chart.reference_data = id;
+  section["figures"].push_back(figure(id, curve_chart(chart), caption));
+}
+
+void add_curve(const StudyResult& r, const std::optional<BoundReport>& bound,
+               const std::optional<StudyResult>& exact, const std::optional<StudyResult>& fit,
+               Json& page) {
   Json curve = Json::array(), reference = Json::array();
   bool heavy = false;
   for (const StudyRow& row : r.rows) {
@@ -94,6 +108,18 @@ void add_curve(const StudyResult& r, const std::optional<BoundReport>& bound, Js
       "curve", "Distance from the limit", r.how + ". " + r.regime.text + ".",
       Json::array({figure("curve", curve_chart(chart),
                           "Solid: D(L) with its 95 % band. Dashed: constant/L. " + action)}));
+  if (exact) {
+    add_twin("exact", *exact,
+             "Dashed: the exact engine, without sampling. Where it leaves the band, believe it and "
+             "not the band.",
+             chart, s, page);
+  }
+  if (fit) {
+    add_twin("gaussian-fit", *fit,
+             "Dashed: the Gaussian with the mean and covariance of the tokens. Where the two part, "
+             "lengths computed for a Gaussian do not serve these tokens.",
+             chart, s, page);
+  }
   if (bound) add_bound(*bound, r, chart, s, page);
   page["sections"].push_back(std::move(s));
 }
@@ -219,7 +245,9 @@ void add_queries(const StudyResult& r, Json& page) {
 }  // namespace
 
 Json concentration_page(const StudyResult& result, const std::vector<SigmaPoint>& sigmas,
-                        const std::optional<BoundReport>& bound) {
+                        const std::optional<BoundReport>& bound,
+                        const std::optional<StudyResult>& exact,
+                        const std::optional<StudyResult>& fit) {
   Json page = {{"title", "Concentration of a prompt"},
                {"lead",
                 "How far softmax attention on a prompt of L tokens is from its infinite-prompt "
@@ -227,7 +255,7 @@ Json concentration_page(const StudyResult& result, const std::vector<SigmaPoint>
                 "it gets there."},
                {"sections", Json::array()},
                {"datasets", Json::object()}};
-  add_curve(result, bound, page);
+  add_curve(result, bound, exact, fit, page);
   add_exponents(result, page);
   add_sigma(sigmas, page);
   add_split(result, page);

@@ -11,7 +11,11 @@
 
 namespace esscher {
 
+// `exact`: the same study by the exact engine, drawn behind a sampled one. `fit`: the same study
+// for the Gaussian fitted to the tokens.
 Json concentration_page(const StudyResult& result, const std::vector<SigmaPoint>& sigmas,
-                        const std::optional<BoundReport>& bound);
+                        const std::optional<BoundReport>& bound,
+                        const std::optional<StudyResult>& exact = {},
+                        const std::optional<StudyResult>& fit = {});
 
 }  // namespace esscher

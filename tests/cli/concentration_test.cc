@@ -1,15 +1,7 @@
 // `esscher concentration` and `esscher length` as scripts see them.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <array>
-#include <cstdio>
-#include <cstdlib>
-#include <filesystem>
-
-#include "esscher/base/json.h"
-#include "esscher/io/file.h"
+#include "tests/cli/program.h"
 #include "tests/testing.h"
 
 namespace esscher {
@@ -21,32 +13,15 @@ constexpr const char* kLayer =
     "--set measure.type=gaussian --set measure.dim=1 --set measure.cov=0.81 "
     "--set 'sweep.metrics=[\"output\"]' ";
 
-class Concentration : public ::testing::Test {
+class Concentration : public Program {
  protected:
-  Concentration() {
-    std::string name = (std::filesystem::temp_directory_path() / "esscher.XXXXXX").string();
-    folder_ = ::mkdtemp(name.data());
-  }
-  ~Concentration() override { std::filesystem::remove_all(folder_); }
-
-  // Exit code; stdout is kept in out_, stderr in err_.
+  // Exit code; the rest of the outcome is kept.
   int run(const std::string& arguments) {
-    const auto err = folder_ / "stderr";
-    const std::string command =
-        std::string(ESSCHER_PROGRAM) + " " + arguments + " 2>" + err.string();
-    FILE* pipe = ::popen(command.c_str(), "r");
-    out_.clear();
-    std::array<char, 4096> buffer{};
-    while (const std::size_t n = std::fread(buffer.data(), 1, buffer.size(), pipe))
-      out_.append(buffer.data(), n);
-    const int status = ::pclose(pipe);
-    err_ = read_text(err);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    last_ = Program::run(arguments);
+    return last_.code;
   }
-  [[nodiscard]] Json json() const { return parse_json("stdout", out_); }
 
-  std::filesystem::path folder_;
-  std::string out_, err_;
+  Outcome last_;
 };
 
 TEST_F(Concentration, Document) {
@@ -58,8 +33,8 @@ TEST_F(Concentration, Document) {
   ASSERT_EQ(run(std::string("concentration --json ") + kLayer +
                 "--set 'sweep.lengths=[10,1000,1000000,1000000000000]' --bound prop3.1"),
             0)
-      << err_;
-  const Json j = json();
+      << last_.err;
+  const Json j = last_.json();
   ASSERT_EQ(j.at("rows").size(), 4u);
   EXPECT_TRUE(testing::close(j["rows"][2]["value"].get<double>(), 7.25e-5, 1e-3));
   EXPECT_TRUE(testing::close(j["rows"][3]["value"].get<double>(), 4.94e-9, 1e-3));
@@ -74,30 +49,30 @@ TEST_F(Concentration, Document) {
 }
 
 TEST_F(Concentration, RunResumesAndReports) {
-  const std::string dir = (folder_ / "run").string();
+  const std::string dir = file("run").string();
   const std::string study =
       std::string("concentration --json --quiet ") + kLayer +
       "--set 'sweep.lengths=[4,8,16]' --set sweep.engine=direct --set sweep.queries=40 --out " +
       dir;
-  ASSERT_EQ(run(study), 0) << err_;
-  const std::string first = out_;
-  EXPECT_TRUE(std::filesystem::exists(folder_ / "run" / "report.html"));
-  ASSERT_EQ(run(study), 0) << err_;
-  EXPECT_EQ(out_, first);
-  ASSERT_EQ(run(study + "2 --threads 1"), 0) << err_;
-  EXPECT_EQ(out_, first) << "one thread, another folder, the same numbers";
+  ASSERT_EQ(run(study), 0) << last_.err;
+  const std::string first = last_.out;
+  EXPECT_TRUE(std::filesystem::exists(file("run") / "report.html"));
+  ASSERT_EQ(run(study), 0) << last_.err;
+  EXPECT_EQ(last_.out, first);
+  ASSERT_EQ(run(study + "2 --threads 1"), 0) << last_.err;
+  EXPECT_EQ(last_.out, first) << "one thread, another folder, the same numbers";
 }
 
 TEST_F(Concentration, Length) {
-  ASSERT_EQ(run(std::string("length --json --eps 1e-3 ") + kLayer), 0) << err_;
-  const Json j = json();
+  ASSERT_EQ(run(std::string("length --json --eps 1e-3 ") + kLayer), 0) << last_.err;
+  const Json j = last_.json();
   EXPECT_EQ(j["status"], "certified");
   EXPECT_GT(j["length"].get<std::int64_t>(), 1000);
   EXPECT_LE(j["value"].get<double>(), 1e-3);
   EXPECT_GT(j["value_before"].get<double>(), 1e-3);
-  ASSERT_EQ(run(std::string("length --json --eps 1e-30 ") + kLayer), 0) << err_;
-  EXPECT_TRUE(json()["length"].is_null());
-  EXPECT_EQ(json()["status"], "never");
+  ASSERT_EQ(run(std::string("length --json --eps 1e-30 ") + kLayer), 0) << last_.err;
+  EXPECT_TRUE(last_.json()["length"].is_null());
+  EXPECT_EQ(last_.json()["status"], "never");
 }
 
 TEST_F(Concentration, BadInputIsRefused) {
@@ -106,11 +81,11 @@ TEST_F(Concentration, BadInputIsRefused) {
   EXPECT_EQ(run("concentration"), 2);
   EXPECT_EQ(run(std::string("concentration --bound prop9 ") + kLayer), 2);
   EXPECT_EQ(run(std::string("concentration --set sweep.lenghts=[1] ") + kLayer), 2);
-  EXPECT_THAT(err_, HasSubstr("lenghts"));
+  EXPECT_THAT(last_.err, HasSubstr("lenghts"));
   EXPECT_EQ(run("concentration --set measure.type=rademacher --set measure.dim=1 --set "
                 "sweep.engine=exact"),
             2);
-  EXPECT_THAT(err_, HasSubstr("direct"));
+  EXPECT_THAT(last_.err, HasSubstr("direct"));
 }
 
 }  // namespace

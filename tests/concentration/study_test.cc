@@ -175,6 +175,7 @@ TEST(Study, ExactRowsSayEverything) {
   const Json j = to_json(r);
   EXPECT_EQ(j["rows"].size(), 5u);
   EXPECT_TRUE(j["regime"]["constant"].is_number());
+  EXPECT_TRUE(close(j["rows"][3]["shrink"].get<double>(), 1 - 1 / row.ess, 1e-14));
 }
 
 // An independent audit published these: d = 4, |U| = 0.22, |V| = 0.75, L = 16..1024, three
@@ -243,12 +244,17 @@ TEST(Study, HeavyTailsAreFlagged) {
 }
 
 TEST(Study, TooSharpScoresFallBackToSampling) {
-  const Problem sharp = gaussian_problem(2, 40);
-  const StudyResult r = study(sharp, {{4, 16}, {Metric::output}, Engine::automatic, 50, 2, 1});
-  EXPECT_NE(r.rows[0].engine, Engine::exact);
-  EXPECT_GT(r.rows[0].std_error, 0);
-  EXPECT_NE(r.how.find("tau"), std::string::npos);
-  EXPECT_THROW(study(sharp, {{4, 16}, {Metric::output}, Engine::exact}), CapabilityError);
+  const Problem sharp = gaussian_problem(2, 600);
+  Problem mixed = gaussian_problem(2, 40);
+  mixed.mu =
+      Mixture(Vector{{0.5, 0.5}}, {mixed.mu, Gaussian(Vector::Ones(2), Matrix::Identity(2, 2))});
+  for (const Problem& p : {sharp, mixed}) {
+    const StudyResult r = study(p, {{4, 16}, {Metric::output}, Engine::automatic, 50, 2, 1});
+    EXPECT_NE(r.rows[0].engine, Engine::exact);
+    EXPECT_GT(r.rows[0].std_error, 0);
+    EXPECT_NE(r.how.find("tau"), std::string::npos);
+    EXPECT_THROW(study(p, {{4, 16}, {Metric::output}, Engine::exact}), CapabilityError);
+  }
 }
 
 TEST(Study, SameSeedSameNumbers) {
@@ -329,6 +335,22 @@ TEST(Length, StochasticAgreesWithCertified) {
   EXPECT_EQ(got.status, "estimated");
   EXPECT_TRUE(close(static_cast<double>(*got.length), static_cast<double>(*exact.length), 0.15));
   EXPECT_GT(got.error_probability, 0);
+  EXPECT_LE(got.error_probability, 0.05);
+  EXPECT_LE(got.bracket_lo, *exact.length);
+  EXPECT_GE(got.bracket_hi, *exact.length);
+  EXPECT_LT(got.bracket_hi, 3 * got.bracket_lo);
+
+  // A quantile over queries of errors averaged over many prompts, against their exact errors.
+  LengthOptions o{.eps = 0.05, .quantile = 0.8, .queries = 300, .replicates = 40};
+  const LengthAnswer certain = shortest_length(p, o);
+  o.engine = Engine::sampled;
+  const LengthAnswer quantile = shortest_length(p, o);
+  ASSERT_TRUE(quantile.length && certain.length);
+  EXPECT_LE(quantile.error_probability, 0.05);
+  EXPECT_LE(quantile.bracket_lo, *certain.length);
+  EXPECT_GE(quantile.bracket_hi, *certain.length);
+  EXPECT_TRUE(
+      close(static_cast<double>(*quantile.length), static_cast<double>(*certain.length), 0.2));
 }
 
 TEST(Bound, HypothesesAndFit) {
