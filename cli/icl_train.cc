@@ -5,6 +5,7 @@
 #include "cli/icl_setup.h"
 #include "esscher/base/error.h"
 #include "esscher/config/train.h"
+#include "esscher/icl/bayes.h"
 #include "esscher/icl/exact_loss.h"
 #include "esscher/report/icl_report.h"
 #include "esscher/report/report.h"
@@ -14,6 +15,7 @@ namespace esscher::cli {
 namespace {
 
 constexpr std::int64_t kTestBatches = 200;  // fresh prompts behind a simulated final risk
+constexpr std::int64_t kBayesReplicates = 1000;
 
 // Steps [first, last) of cell k; the cells partition the run.
 std::int64_t cell_end(const TrainRun& plan, std::int64_t k) {
@@ -24,8 +26,7 @@ std::string cell_key(const TrainRun& plan, std::int64_t k) {
   return fmt::format("step {}", cell_end(plan, k));
 }
 
-// Training losses as risks: halves of squared errors, whatever the optimizer
-// saw.
+// Training losses as risks: halves of squared errors, whatever the optimizer saw.
 double as_risk(const TrainConfig& config) { return config.half_loss ? 1.0 : 0.5; }
 
 std::vector<Json> cell_rows(const Trainer& trainer, std::int64_t first) {
@@ -72,6 +73,14 @@ Estimate final_risk(const Trainer& trainer, const RiskOptions& options) {
           engine == GradientEngine::direct ? Engine::direct : Engine::sampled};
 }
 
+Json risk_row(Length length, std::string_view model, const Estimate& risk) {
+  return {{"L", number(length)},
+          {"model", model},
+          {"risk", number(risk.value)},
+          {"std_error", number(risk.std_error)},
+          {"engine", name(risk.engine)}};
+}
+
 Json parameters(const std::vector<Readout>& heads) {
   Json list = Json::array();
   for (const Readout& head : heads) {
@@ -82,9 +91,8 @@ Json parameters(const std::vector<Readout>& heads) {
   return heads.size() == 1 ? list[0] : Json{{"heads", list}};
 }
 
-// Runs what is missing. The state is kept before its cell is committed, so a
-// run that stopped between the two goes on from the state and commits the cell
-// then.
+// Runs what is missing. The state is kept before its cell is committed, so a run that stopped
+// between the two goes on from the state and commits the cell then.
 void train_cells(const TrainRun& plan, Trainer& trainer, std::optional<Run>& run,
                  const Globals& globals, std::vector<Json>& rows) {
   std::vector<std::string> keys;
@@ -136,11 +144,7 @@ void icl_train(const Globals& globals, const IclOptions& options) {
   const bool diverged = trainer.status() == TrainStatus::diverged;
   const Estimate risk =
       diverged ? Estimate{NAN, NAN, 0, Engine::sampled} : final_risk(trainer, flow.risk);
-  const Json final{{"L", number(plan.config.length)},
-                   {"model", name(plan.config.model)},
-                   {"risk", number(risk.value)},
-                   {"std_error", number(risk.std_error)},
-                   {"engine", name(risk.engine)}};
+  const Json final = risk_row(plan.config.length, name(plan.config.model), risk);
   Json document{{"steps", trainer.step()},
                 {"status", diverged ? "diverged" : "finished"},
                 {"final_risk", final}};
@@ -153,13 +157,17 @@ void icl_train(const Globals& globals, const IclOptions& options) {
   document["loss_is"] = "half the mean squared error on the training prompts";
   document["parameters"] = parameters(trainer.heads());
   if (run) {
-    Json last = final;
-    last["what"] = "risk";
     std::vector<Json> shown = rows;
-    shown.push_back(last);
+    shown.push_back(final);
+    for (const Length L : {plan.config.length, Length::infinity()}) {
+      const Estimate bayes =
+          bayes_risk(plan.config.task, L, kBayesReplicates, flow.risk.stream.split(2));
+      shown.push_back(risk_row(L, "bayes", bayes));
+      if (L == plan.config.length && L.is_infinite()) break;
+    }
+    for (std::size_t i = rows.size(); i < shown.size(); ++i) shown[i]["what"] = "risk";
     run->set_document("model", document["parameters"]);
-    run->set_document("report", train_report(shown, "esscher icl train --config " + globals.out +
-                                                        "/config.toml"));
+    run->set_document("report", train_report(shown, rerun(globals, "icl train", options)));
     if (run->is_writer()) write_report(*run, std::filesystem::path(globals.out) / "report.html");
   }
   print_result(globals, "icl-train", document,

@@ -48,15 +48,11 @@ PromptBatch::PromptBatch(const LinearRegressionTask& task, ModelKind kind, Gradi
   if (engine == GradientEngine::exact) {
     throw CapabilityError("train: a batch of prompts has no exact engine; use sampled or direct");
   }
-  if (engine == GradientEngine::direct && length.is_infinite()) {
-    throw CapabilityError(
-        "train: the direct engine draws every token and cannot draw infinitely many; use "
-        "gradient = \"sampled\"");
-  }
   if (engine == GradientEngine::sampled && task.features != Features::gaussian) {
     throw CapabilityError("train: the sampled engine needs gaussian features, got " +
                           std::string(name(task.features)) + "; use gradient = \"direct\"");
   }
+  if (engine == GradientEngine::direct && length.is_infinite()) law_ = regression_task(task);
   const double factor = half ? 1.0 : 2.0;
   residual_factor_ = factor / static_cast<double>(batch);
   loss_factor_ = 0.5 * residual_factor_;
@@ -197,6 +193,33 @@ void PromptBatch::add_direct(std::span<const Readout> heads, const Stream& strea
   }
 }
 
+// The same with the law of the tokens instead of tokens: the task, query and target are those that
+// add_direct draws for this prompt.
+void PromptBatch::add_limit(std::span<const Readout> heads, const Stream& stream, Index prompt,
+                            Sums& sums) const {
+  const Index d = sampler_.task.dim;
+  const Stream own = stream.split(2).split(static_cast<std::uint64_t>(prompt));
+  const ContextDraw draw = law_.draw(own.split(0));
+  const bool softmax = kind_ == ModelKind::softmax;
+  std::vector<Vector> tilts, means;
+  double prediction = 0;
+  for (const Readout& head : heads) {
+    tilts.emplace_back(head.U * draw.query);
+    means.emplace_back(softmax ? draw.tokens.tilted_mean(tilts.back())
+                               : draw.tokens.second_moment_times(tilts.back()));
+    prediction += head.r.dot(means.back());
+  }
+  const double residual = prediction - draw.target;
+  sums.loss += loss_factor_ * residual * residual;
+  const double g = residual_factor_ * residual;
+  for (std::size_t h = 0; h < heads.size(); ++h) {
+    const Vector product = softmax ? draw.tokens.tilted_cov_times(tilts[h], heads[h].r)
+                                   : draw.tokens.second_moment_times(heads[h].r);
+    sums.r[h] += g * means[h];
+    sums.U[h] += g * product * draw.query.head(d).transpose();
+  }
+}
+
 BatchLoss PromptBatch::operator()(std::span<const Readout> heads, const Stream& stream) const {
   const Index d = sampler_.task.dim;
   const Index D = d + 1;
@@ -211,10 +234,12 @@ BatchLoss PromptBatch::operator()(std::span<const Readout> heads, const Stream& 
     const Index count = std::min(kChunk, batch_ - first);
     if (pair) return add_sampled_pair(white, stream, first, count, sums);
     for (Index i = first; i < first + count; ++i) {
-      if (engine_ == GradientEngine::direct) {
-        add_direct(heads, stream, i, sums);
-      } else {
+      if (engine_ == GradientEngine::sampled) {
         add_one(white, stream, i, sums);
+      } else if (length_.is_infinite()) {
+        add_limit(heads, stream, i, sums);
+      } else {
+        add_direct(heads, stream, i, sums);
       }
     }
   });

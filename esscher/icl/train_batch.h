@@ -5,9 +5,9 @@
 //
 // Engines:
 //   sampled  Gaussian features, no tokens: two normals per token and head direction (softmax, exact
-//   in
-//            law), one Wishart matrix per prompt (linear; cost independent of L), nothing (L = inf)
-//   direct   real tokens, any features, finite L
+//            in law), one Wishart matrix per prompt (linear; cost independent of L), nothing (L =
+//            inf)
+//   direct   any features: real tokens; at L = inf the tilted moments of the token law itself
 // Softmax and linear attention with the same step stream see the same tasks and queries, so at
 // L = infinity (Gaussian features) they are equal bit for bit.
 // One head, sampled: float32 draws (Stream::normal32), sums in double across blocks of tokens;
@@ -25,6 +25,7 @@
 #include "esscher/icl/model_kind.h"
 #include "esscher/icl/readout.h"
 #include "esscher/icl/task.h"
+#include "esscher/icl/task_risk.h"
 #include "esscher/random/stream.h"
 
 namespace esscher {
@@ -58,8 +59,11 @@ class PromptBatch {
   void add_one(const Heads& heads, const Stream& stream, Index prompt, Sums& sums) const;
   void add_direct(std::span<const Readout> heads, const Stream& stream, Index prompt,
                   Sums& sums) const;
+  void add_limit(std::span<const Readout> heads, const Stream& stream, Index prompt,
+                 Sums& sums) const;
 
   RegressionSampler sampler_;
+  Task law_;  // draws token laws, for direct at L = infinity
   ModelKind kind_;
   GradientEngine engine_;
   Length length_;

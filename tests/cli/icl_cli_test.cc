@@ -1,50 +1,36 @@
 // The verbs `icl risk|flow|train|compare` and `presets` from outside.
-#include <gtest/gtest.h>
-#include <sys/wait.h>
+#include <gmock/gmock.h>
 
-#include <array>
-#include <cstdio>
-#include <cstdlib>
-#include <filesystem>
+#include <chrono>
+#include <map>
+#include <thread>
 
-#include "esscher/base/json.h"
-#include "esscher/io/file.h"
+#include "esscher/store/run.h"
+#include "tests/cli/program.h"
+#include "tests/store/temporary.h"
 
 namespace esscher {
 namespace {
 
-class Icl : public ::testing::Test {
+class Icl : public Program {
  protected:
-  Icl() {
-    std::string name = (std::filesystem::temp_directory_path() / "esscher.XXXXXX").string();
-    folder_ = ::mkdtemp(name.data());
-  }
-  ~Icl() override { std::filesystem::remove_all(folder_); }
-
   [[nodiscard]] std::string file(const std::string& name) const {
-    return (folder_ / name).string();
+    return Program::file(name).string();
   }
 
   std::string run(const std::string& arguments, int code = 0) {
-    const std::string command =
-        std::string(ESSCHER_PROGRAM) + " " + arguments + " 2>" + file("stderr");
-    FILE* pipe = ::popen(command.c_str(), "r");
-    std::string out;
-    std::array<char, 4096> buffer{};
-    while (const std::size_t n = std::fread(buffer.data(), 1, buffer.size(), pipe)) {
-      out.append(buffer.data(), n);
-    }
-    const int status = ::pclose(pipe);
-    EXPECT_EQ(WEXITSTATUS(status), code) << arguments << "\n" << read_text(file("stderr"));
-    return out;
+    const Outcome outcome = Program::run(arguments);
+    messages_ = outcome.err;
+    EXPECT_EQ(outcome.code, code) << arguments << "\n" << messages_;
+    return outcome.out;
   }
   Json json(const std::string& arguments) {
     return parse_json("stdout", run(arguments + " --json --quiet"));
   }
-  [[nodiscard]] std::string messages() const { return read_text(file("stderr")); }
+  [[nodiscard]] const std::string& messages() const { return messages_; }
 
  private:
-  std::filesystem::path folder_;
+  std::string messages_;
 };
 
 TEST_F(Icl, RiskHasAllModelsAtAllLengths) {
@@ -103,6 +89,57 @@ TEST_F(Icl, TrainResumesBitForBit) {
   EXPECT_EQ(json(common), whole);
 }
 
+// Killed where it hurts, after some checkpoints and inside a step, then started again.
+TEST_F(Icl, KilledTrainingResumesBitForBit) {
+  const std::vector<std::string> training = {ESSCHER_PROGRAM, "icl",
+                                             "train",         "--quiet",
+                                             "--seed",        "5",
+                                             "--length",      "2000",
+                                             "--set",         "task.dim=5",
+                                             "--set",         "train.steps=1200",
+                                             "--set",         "train.batch=64",
+                                             "--set",         "train.checkpoints=60",
+                                             "--set",         "train.optimizer=adam",
+                                             "--threads",     "1",
+                                             "--out"};
+  const auto into = [&](const std::string& name) {
+    std::vector<std::string> arguments = training;
+    arguments.push_back(file(name));
+    return arguments;
+  };
+  const auto done = [&] {
+    return std::filesystem::exists(file("killed")) ? Run::open(file("killed")).status().done : 0;
+  };
+  ASSERT_EQ(testing::run_program(into("whole")).status, 0);
+  std::int64_t last = 0;
+  for (int kills = 0; kills < 3; ++kills) {
+    testing::Process process(into("killed"));
+    for (int i = 0; i < 5000 && done() <= last; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    process.send(SIGKILL);
+    ASSERT_EQ(process.wait().status, 128 + SIGKILL) << "it ended before it could be killed";
+    last = done();
+    ASSERT_GT(last, kills);
+    ASSERT_LT(last, 60);
+  }
+  ASSERT_EQ(testing::run_program(into("killed")).status, 0);
+  for (const char* format : {" --csv", " --json"}) {
+    EXPECT_EQ(run("export " + file("killed") + format), run("export " + file("whole") + format));
+  }
+  EXPECT_EQ(testing::bytes_of(file("killed") + "/icl-train.json"),
+            testing::bytes_of(file("whole") + "/icl-train.json"));
+}
+
+TEST_F(Icl, InfiniteLengthTrainsOnAnyFeatures) {
+  const std::string common =
+      "icl train --set task.dim=2 --set task.features=rademacher --length inf "
+      "--set train.steps=20 --set train.batch=8 --set train.checkpoints=1 ";
+  EXPECT_EQ(json(common + "--set train.gradient=direct").at("status"), "finished");
+  run(common, 2);
+  EXPECT_THAT(messages(), ::testing::HasSubstr("direct"));
+}
+
 TEST_F(Icl, DivergenceIsAStatus) {
   const Json document = json(
       "icl train --set task.dim=2 --length 20 --set train.steps=200 --set train.batch=8 "
@@ -111,16 +148,29 @@ TEST_F(Icl, DivergenceIsAStatus) {
   EXPECT_TRUE(document.at("final_risk").at("risk").is_null());
 }
 
-TEST_F(Icl, PresetsAreListedAndRunByName) {
+TEST_F(Icl, EveryPresetRunsShortenedByName) {
+  const std::map<std::string, std::string> shortened = {
+      {"icl train", "--set train.steps=5 --set train.checkpoints=1 --set flow.log2_nodes=6"},
+      {"icl flow", "--set flow.t_end=1 --set flow.log2_nodes=6 --set flow.draws=50"},
+      {"icl compare", "--length 10 --set flow.log2_nodes=6 --set flow.points=5"},
+      {"concentration", "--set 'sweep.lengths=[10,100,1000]'"}};
   const Json list = json("presets").at("presets");
   EXPECT_GE(list.size(), 9u);
-  EXPECT_NE(run("presets --show von-oswald").find("[task]"), std::string::npos);
-  const Json train =
-      json("icl train --preset boursier-boyer --set train.steps=20 --set train.checkpoints=2");
-  EXPECT_EQ(train.at("steps"), 20);
-  const Json heads =
-      json("icl train --preset he-2503.12734 --set train.steps=5 --set train.checkpoints=1");
-  EXPECT_EQ(heads.at("parameters").at("heads").size(), 2u);
+  for (const Json& preset : list) {
+    const std::string name = preset.at("name"), verb = preset.at("verb");
+    EXPECT_THAT(run("presets --show " + name), ::testing::HasSubstr("[preset]"));
+    const Json document = json(verb + " --preset " + name + " " + shortened.at(verb));
+    if (verb == "icl train") {
+      EXPECT_EQ(document.at("steps"), 5) << name;
+    } else if (verb == "icl flow") {
+      EXPECT_EQ(document.at("status"), "t_end") << name;
+    } else {
+      EXPECT_EQ(document.at("rows").size(), 3u) << name;
+    }
+    if (name == "he-2503.12734") {
+      EXPECT_EQ(document.at("parameters").at("heads").size(), 2u);
+    }
+  }
 }
 
 TEST_F(Icl, BadConfigurationsAreRefusedByKey) {

@@ -141,29 +141,57 @@ TEST(PromptBatch, LinearLossMatchesItsClosedForm) {
   }
 }
 
+constexpr Features kFeatures[] = {Features::gaussian, Features::rademacher, Features::uniform,
+                                  Features::sphere};
+
 // The loss as a function of the parameters with the prompts frozen has the gradient reported.
+void expect_derivative(const PromptBatch& batch, const std::string& what) {
+  const std::vector<Readout> heads = {random_head(40, 4, 0.5), random_head(41, 4, 0.5)};
+  const BatchLoss at = batch(heads, Stream(4));
+  const Readout direction = random_head(42, 4, 1);
+  const double step = 1e-5;
+  const auto moved = [&](double s) {
+    std::vector<Readout> to = heads;
+    to[1].U += s * direction.U;
+    to[1].r += s * direction.r;
+    return batch(to, Stream(4)).loss;
+  };
+  const double slope = (moved(step) - moved(-step)) / (2 * step);
+  const double want =
+      at.gradient[1].U.cwiseProduct(direction.U).sum() + at.gradient[1].r.dot(direction.r);
+  EXPECT_TRUE(close(slope, want, 1e-7)) << what;
+}
+
 TEST(PromptBatch, DirectGradientIsTheDerivative) {
   LinearRegressionTask task = small_task();
-  for (const Features features :
-       {Features::gaussian, Features::rademacher, Features::uniform, Features::sphere}) {
+  for (const Features features : kFeatures) {
     task.features = features;
     for (const ModelKind kind : {ModelKind::softmax, ModelKind::linear}) {
-      const PromptBatch batch(task, kind, GradientEngine::direct, 8, 6, false);
-      std::vector<Readout> heads = {random_head(40, 4, 0.5), random_head(41, 4, 0.5)};
-      const BatchLoss at = batch(heads, Stream(4));
-      const Readout direction = random_head(42, 4, 1);
-      const double step = 1e-5;
-      const auto moved = [&](double s) {
-        std::vector<Readout> to = heads;
-        to[1].U += s * direction.U;
-        to[1].r += s * direction.r;
-        return batch(to, Stream(4)).loss;
-      };
-      const double slope = (moved(step) - moved(-step)) / (2 * step);
-      const double want =
-          at.gradient[1].U.cwiseProduct(direction.U).sum() + at.gradient[1].r.dot(direction.r);
-      EXPECT_TRUE(close(slope, want, 1e-7)) << name(features) << " " << name(kind);
+      for (const Length L : {Length(8), Length::infinity()}) {
+        expect_derivative({task, kind, GradientEngine::direct, L, 6, false},
+                          std::string(name(features)) + " " + std::string(name(kind)) + L.text());
+      }
     }
+  }
+}
+
+// Tasks and queries are the same at every length, so the loss of long prompts nears the limit's.
+TEST(PromptBatch, DirectLimitIsReachedByLongPrompts) {
+  LinearRegressionTask task = small_task();
+  const std::vector<Readout> heads = {random_head(40, 4, 0.15), random_head(41, 4, 0.15)};
+  for (const Features features : kFeatures) {
+    task.features = features;
+    double limit[2];
+    for (const ModelKind kind : {ModelKind::softmax, ModelKind::linear}) {
+      const auto loss = [&](Length L) {
+        return PromptBatch(task, kind, GradientEngine::direct, L, 24, false)(heads, Stream(6)).loss;
+      };
+      const double at = limit[kind == ModelKind::linear] = loss(Length::infinity());
+      EXPECT_TRUE(close(loss(40000), at, 0.01)) << name(features) << name(kind);
+      EXPECT_FALSE(close(loss(20), at, 0.01)) << name(features) << name(kind);
+    }
+    // Gaussian tokens: m_a = G a, so both models are one in the limit, and only then.
+    EXPECT_EQ(bool(close(limit[0], limit[1], 1e-9)), features == Features::gaussian);
   }
 }
 
@@ -185,8 +213,6 @@ TEST(PromptBatch, SameBitsForAnyThreadCount) {
 TEST(PromptBatch, RefusesWhatDoesNotExist) {
   LinearRegressionTask task = small_task();
   using E = GradientEngine;
-  EXPECT_THROW(PromptBatch(task, ModelKind::softmax, E::direct, Length::infinity(), 8, false),
-               CapabilityError);
   EXPECT_THROW(PromptBatch(task, ModelKind::softmax, E::sampled, 0, 8, false), ArgumentError);
   EXPECT_THROW(PromptBatch(task, ModelKind::softmax, E::sampled, 5, 0, false), ArgumentError);
   task.features = Features::sphere;
