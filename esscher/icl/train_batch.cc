@@ -7,6 +7,7 @@
 
 #include "esscher/base/error.h"
 #include "esscher/base/parallel.h"
+#include "esscher/icl/draw_error.h"
 #include "esscher/icl/features.h"
 #include "esscher/icl/train_lanes.h"
 #include "esscher/prompt/sampled_heads.h"
@@ -200,23 +201,17 @@ void PromptBatch::add_limit(std::span<const Readout> heads, const Stream& stream
   const Index d = sampler_.task.dim;
   const Stream own = stream.split(2).split(static_cast<std::uint64_t>(prompt));
   const ContextDraw draw = law_.draw(own.split(0));
-  const bool softmax = kind_ == ModelKind::softmax;
-  std::vector<Vector> tilts, means;
-  double prediction = 0;
+  std::vector<HeadMoments> moments;
+  double residual = -draw.target;
   for (const Readout& head : heads) {
-    tilts.emplace_back(head.U * draw.query);
-    means.emplace_back(softmax ? draw.tokens.tilted_mean(tilts.back())
-                               : draw.tokens.second_moment_times(tilts.back()));
-    prediction += head.r.dot(means.back());
+    moments.push_back(head_moments(draw.tokens, head.U * draw.query, head.r, kind_, true));
+    residual += head.r.dot(moments.back().mean);
   }
-  const double residual = prediction - draw.target;
   sums.loss += loss_factor_ * residual * residual;
   const double g = residual_factor_ * residual;
   for (std::size_t h = 0; h < heads.size(); ++h) {
-    const Vector product = softmax ? draw.tokens.tilted_cov_times(tilts[h], heads[h].r)
-                                   : draw.tokens.second_moment_times(heads[h].r);
-    sums.r[h] += g * means[h];
-    sums.U[h] += g * product * draw.query.head(d).transpose();
+    sums.r[h] += g * moments[h].mean;
+    sums.U[h] += g * moments[h].product * draw.query.head(d).transpose();
   }
 }
 

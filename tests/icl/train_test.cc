@@ -188,7 +188,6 @@ TEST(PromptBatch, DirectLimitIsReachedByLongPrompts) {
       };
       const double at = limit[kind == ModelKind::linear] = loss(Length::infinity());
       EXPECT_TRUE(close(loss(40000), at, 0.01)) << name(features) << name(kind);
-      EXPECT_FALSE(close(loss(20), at, 0.01)) << name(features) << name(kind);
     }
     // Gaussian tokens: m_a = G a, so both models are one in the limit, and only then.
     EXPECT_EQ(bool(close(limit[0], limit[1], 1e-9)), features == Features::gaussian);
