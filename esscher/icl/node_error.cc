@@ -41,7 +41,8 @@ std::shared_ptr<const UniversalTable> table_for(std::int64_t L, double tau) {
   static std::map<std::pair<std::int64_t, double>, std::shared_ptr<const UniversalTable>> tables;
   if (!(tau <= kMaxTableTau)) {
     throw DomainError("softmax_risk: tau = " + to_text(tau) + " at some draw, expected at most " +
-                      to_text(kMaxTableTau) + "; beyond it softmax is frozen on one token, simulate it");
+                      to_text(kMaxTableTau) +
+                      "; beyond it softmax is frozen on one token, simulate it");
   }
   const double range = std::min(kMaxTableTau, 8 * std::max(1.0, std::ceil(tau / 8)));
   const std::pair key{L, range};

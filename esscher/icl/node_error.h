@@ -19,7 +19,8 @@ struct NodeError {
 NodeError node_error(const UniversalTable& table, double rest, double g, double tau2, double q,
                      double y);
 
-// The table of length L up to tau, kept by the process. Throws DomainError if tau exceeds kMaxTableTau.
+// The table of length L up to tau, kept by the process. Throws DomainError if tau exceeds
+// kMaxTableTau.
 std::shared_ptr<const UniversalTable> table_for(std::int64_t L, double tau);
 
 }  // namespace esscher
