@@ -1,40 +1,9 @@
 // node heads.mjs PAGE SHOTS: opens the report of `esscher heads` on the four sample heads in
 // Chromium: the table sorts, the heads are coloured by verdict, every head has its two figures.
 // Prints "N passed, M failed".
-import { createRequire } from "node:module";
-import { mkdirSync } from "node:fs";
-import { pathToFileURL } from "node:url";
+import { check, finish, open, shots } from "./browser.mjs";
 
-const require = createRequire(process.env.ESSCHER_NODE_MODULES + "/");
-const { chromium } = require("playwright-core");
-const [page_file, shots] = process.argv.slice(2);
-mkdirSync(shots, { recursive: true });
-
-let passed = 0;
-let failed = 0;
-function check(name, condition, detail = "") {
-  if (condition) passed += 1;
-  else failed += 1;
-  console.log(`${condition ? "ok  " : "FAIL"} ${name}${condition ? "" : ": " + detail}`);
-}
-
-const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM || "/usr/bin/chromium",
-  args: ["--no-sandbox", "--disable-gpu"],
-});
-const trouble = [];
-async function open(options) {
-  const page = await (await browser.newContext({ viewport: { width: 1100, height: 900 }, ...options })).newPage();
-  page.on("console", (message) => {
-    if (["error", "warning"].includes(message.type())) trouble.push(message.text());
-  });
-  page.on("pageerror", (error) => trouble.push(String(error)));
-  await page.goto(pathToFileURL(page_file).href);
-  await page.waitForSelector("html[data-ready=yes]", { timeout: 120000 });
-  return page;
-}
-
-const page = await open({ colorScheme: "light" });
+const { page, trouble } = await open({ colorScheme: "light" });
 check("a scatter and two figures per head", (await page.$$(".chart")).length === 9);
 const colours = await page.$$eval("#overview .mark-symbol.role-mark path",
   (dots) => dots.map((dot) => dot.getAttribute("stroke") + dot.getAttribute("fill")));
@@ -63,14 +32,12 @@ for (let head = 0; head < 4; ++head) {
   check(`bands of head ${head}: exact prediction, histogram`, bands.length >= 2, String(bands.length));
 }
 await page.screenshot({ path: `${shots}/light.png`, fullPage: true });
-await (await open({ colorScheme: "dark" })).screenshot({ path: `${shots}/dark.png`, fullPage: true });
-const phone = await open({ viewport: { width: 390, height: 800 } });
+await (await open({ colorScheme: "dark" })).page.screenshot({ path: `${shots}/dark.png`, fullPage: true });
+const { page: phone } = await open({ viewport: { width: 390, height: 800 } });
 const overflow = await phone.evaluate(
   () => document.documentElement.scrollWidth - document.documentElement.clientWidth);
 check("nothing sticks out on a phone", overflow <= 0, String(overflow));
 await phone.screenshot({ path: `${shots}/phone.png`, fullPage: true });
 check("no console error", trouble.length === 0, trouble.join(" | "));
 
-await browser.close();
-console.log(`${passed} passed, ${failed} failed`);
-process.exit(failed === 0 ? 0 : 1);
+await finish();

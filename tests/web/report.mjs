@@ -1,44 +1,7 @@
 // node report.mjs PAGE SHOTS: opens a report of the demo run in Chromium and looks at it the way a
 // reader does. Prints "N passed, M failed"; screenshots go to SHOTS.
-import { createRequire } from "node:module";
-import { mkdirSync, readFileSync, statSync } from "node:fs";
-import { pathToFileURL } from "node:url";
-
-const require = createRequire(process.env.ESSCHER_NODE_MODULES + "/");
-const { chromium } = require("playwright-core");
-const [page_file, shots] = process.argv.slice(2);
-mkdirSync(shots, { recursive: true });
-
-let passed = 0;
-let failed = 0;
-function check(name, condition, detail = "") {
-  if (condition) passed += 1;
-  else failed += 1;
-  console.log(`${condition ? "ok  " : "FAIL"} ${name}${condition ? "" : ": " + detail}`);
-}
-
-const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM || "/usr/bin/chromium",
-  args: ["--no-sandbox", "--disable-gpu"],
-});
-
-async function open(options) {
-  const context = await browser.newContext({ viewport: { width: 1100, height: 900 }, ...options });
-  const page = await context.newPage();
-  const trouble = [];
-  const requests = [];
-  page.on("console", (message) => {
-    if (["error", "warning"].includes(message.type())) trouble.push(message.text());
-  });
-  page.on("pageerror", (error) => trouble.push(String(error)));
-  page.on("dialog", (dialog) => { trouble.push("dialog"); dialog.dismiss(); });
-  page.on("request", (request) => {
-    if (!/^(data|blob):/.test(request.url())) requests.push(request.url());
-  });
-  await page.goto(pathToFileURL(page_file).href);
-  await page.waitForSelector("html[data-ready=yes]", { timeout: 60000 });
-  return { page, trouble, requests };
-}
+import { readFileSync, statSync } from "node:fs";
+import { check, finish, open, shots } from "./browser.mjs";
 
 // Opacities of the drawn lines, one per series, in the first figure.
 const lineOpacities = (page) => page.$$eval(
@@ -139,6 +102,4 @@ await phone.page.screenshot({ path: `${shots}/phone.png`, fullPage: true });
 await phone.page.emulateMedia({ media: "print" });
 check("print hides the tools", !(await phone.page.locator(".tools").first().isVisible()));
 
-await browser.close();
-console.log(`${passed} passed, ${failed} failed`);
-process.exit(failed === 0 ? 0 : 1);
+await finish();

@@ -1,16 +1,20 @@
 #!/usr/bin/env bash
-# run.sh BUILD DEMO: browser tests of the report page made by program DEMO; works in BUILD/web-tests,
-# where the screenshots stay. Needs npm and Chromium.
+# run.sh BUILD TEST PROGRAM...: PROGRAM with a folder as last argument writes a run and its report
+# there; TEST.mjs opens the report in Chromium. Screenshots stay in BUILD/web-tests/TEST/shots.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-work=$1/web-tests
-demo=$2
+shared=$1/web-tests
+test=$2
+work=$shared/$test
+shift 2
 mkdir -p "$work"
-cp "$here"/../../web/package.json "$here"/../../web/package-lock.json "$work"
-if ! cmp -s "$work/package-lock.json" "$work/node_modules/.installed"; then
-  (cd "$work" && npm ci --ignore-scripts --no-audit --no-fund)
-  cp "$work/package-lock.json" "$work/node_modules/.installed"
-fi
+cp "$here"/../../web/package.json "$here"/../../web/package-lock.json "$shared"
+(
+  flock 9  # tests run beside each other
+  cmp -s "$shared/package-lock.json" "$shared/node_modules/.installed" && exit
+  (cd "$shared" && npm ci --ignore-scripts --no-audit --no-fund)
+  cp "$shared/package-lock.json" "$shared/node_modules/.installed"
+) 9>"$shared/lock"
 rm -rf "$work/run"
-"$demo" "$work/run"
-ESSCHER_NODE_MODULES=$work/node_modules node "$here/report.mjs" "$work/run/report.html" "$work/shots"
+"$@" "$work/run"
+ESSCHER_NODE_MODULES=$shared/node_modules node "$here/$test.mjs" "$work/run/report.html" "$work/shots"
