@@ -77,7 +77,7 @@ def test_infinite_length():
     "call, error, message",
     [
         (lambda: es.universal(0, 1.0), es.ArgumentError, "L"),
-        (lambda: es.universal(10, 50.0), es.ArgumentError, "tau"),
+        (lambda: es.universal(10, 700.0), es.ArgumentError, "tau"),
         (lambda: es.mean_square_error(MU, T, Z, 10, metric="x"), es.ArgumentError, "grad_v"),
         (lambda: es.mean_square_error(MU, T, Z, 10, engine="x"), es.ArgumentError, "auto, exact"),
         (lambda: es.mean_square_error(MU, T, Z, 2.5), es.ArgumentError, "2.5"),
