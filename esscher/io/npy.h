@@ -34,6 +34,7 @@ class NpyReader {
   [[nodiscard]] Index rows() const { return shape_.rows; }
   [[nodiscard]] Index cols() const { return shape_.cols; }
   [[nodiscard]] const Array& array() const { return array_; }
+  [[nodiscard]] const MappedFile& file() const { return file_; }  // for drop_pages()
 
   // Rows [first, first + n) as doubles; FileError at the first that is not finite.
   [[nodiscard]] Matrix read(Index first, Index n) const;

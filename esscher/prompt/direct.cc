@@ -1,12 +1,10 @@
 #include "esscher/prompt/direct.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
+#include "esscher/io/drop_pages.h"
 #include "esscher/tilt/many.h"
 
 namespace esscher {
@@ -83,14 +81,6 @@ DirectResult finish(const Attention& attention, const TiltState& state, const Ve
   return result;
 }
 
-// Drops the mapped pages of the file from this process: they count as resident memory until then.
-void release(Bytes bytes) {
-  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const auto begin = reinterpret_cast<std::uintptr_t>(bytes.data()) / page * page;
-  const auto end = reinterpret_cast<std::uintptr_t>(bytes.data()) + bytes.size();
-  ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
-}
-
 template <class T>
 std::vector<T> to(const Vector& x) {
   return {x.data(), x.data() + x.size()};
@@ -103,7 +93,7 @@ TiltState stream(const NpyReader& tokens, const Vector& a, const Vector& r, cons
   const Index step = std::max<Index>(1, kChunkBytes / (kTiltLeaf * row_bytes)) * kTiltLeaf;
   for (Index first = 0; first < tokens.rows(); first += step) {
     chunk(sums, first, std::min(step, tokens.rows() - first));
-    release(tokens.array().data);
+    drop_pages(tokens.file(), tokens.array().data);
   }
   return sums.total();
 }

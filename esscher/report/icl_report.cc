@@ -154,7 +154,7 @@ Json table(const std::string& title, const std::vector<Json>& rows,
 
 Json flow_report(const std::vector<Json>& rows, const std::string& rerun) {
   const std::vector<Json> path = of_kind(rows, "path");
-  const Json summary = rows.back();
+  const Json& summary = rows.back();
   Json datasets{{"path", series(visible(path), {"t", "risk", "gradient_norm", "distance"})}};
 
   CurveChart risk{.data = "path", .x = {"t", "time", true}, .y = {"risk", "risk", true}};
