@@ -19,7 +19,9 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::bytes_of;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using testing::Outcome;
 using testing::Process;
 using testing::run_program;
@@ -115,6 +117,19 @@ TEST(Faults, SameBytesForAnyNumberOfThreads) {
   EXPECT_EQ(one.status, 0) << one.err;
   EXPECT_GT(one.out.size(), 1000u);
   EXPECT_EQ(one.out, two.out);
+}
+
+TEST(Progress, ABarOnATerminalPlainLinesInAPipe) {
+  const Temporary tmp;
+  const Outcome quiet = run_program(study(tmp / "quiet", 20, 0));
+  EXPECT_EQ(quiet.err, "");
+  const Outcome piped = run_program(study(tmp / "piped", 20, 0, {"--verbose"}));
+  EXPECT_THAT(piped.err, HasSubstr("20/20 cells"));
+  EXPECT_THAT(piped.err, Not(HasSubstr("\r")));
+  const std::string command = kStudy + " " + (tmp / "terminal").string() + " 100 5 --verbose";
+  const Outcome terminal = run_program({"script", "-qec", command, "/dev/null"});
+  EXPECT_THAT(terminal.out, ContainsRegex("\r[^\n]*/100 cells[^\n]*left"));
+  EXPECT_THAT(terminal.out, HasSubstr("100/100 cells"));
 }
 
 TEST(Faults, InterruptTellsHowToResume) {
