@@ -5,8 +5,8 @@
 //
 // Engines:
 //   sampled  Gaussian features, no tokens: two normals per token and head direction (softmax, exact
-//            in law), one Wishart matrix per prompt (linear; cost independent of L), nothing (L =
-//            inf)
+//            in law), one Wishart matrix per prompt (linear; cost independent of L; 2 x 2 for one
+//            head), nothing (L = inf)
 //   direct   any features: real tokens; at L = inf the tilted moments of the token law itself
 // Softmax and linear attention with the same step stream see the same tasks and queries, so at
 // L = infinity (Gaussian features) they are equal bit for bit.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "esscher/prompt/score_sums.h"
+#include "esscher/random/draws.h"
 #include "esscher/simd/dispatch.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -39,7 +40,7 @@ struct LaneRows {
   [[nodiscard]] Row tau() { return scalar(1); }
   [[nodiscard]] Row c1() { return scalar(2); }
   [[nodiscard]] Row c2() { return scalar(3); }
-  // Mean and covariance of (g_1, g_2), and of the noise, under softmax.
+  // Mean of (g_1, g_2) under the weights, their covariance times (c1, c2), factor of the noise.
   [[nodiscard]] Row m1() { return scalar(4); }
   [[nodiscard]] Row m2() { return scalar(5); }
   [[nodiscard]] Row k1() { return scalar(6); }  // c1 v11 + c2 v12
@@ -128,8 +129,8 @@ void lane_directions(const LaneBatch& batch, double sigma, LaneRows& rows) {
   }
 }
 
-// Answers u1 = mean and u2 = covariance times r~ in white coordinates, tokens (u_x, w~'u_x + sig
-// u_y) from them, and the sums over lanes.
+// Answers u1 = mean and u2 = covariance (linear: second moment) times r~ in white coordinates,
+// tokens (u_x, w~'u_x + sig u_y) from them, and the sums over lanes.
 double lane_gradient(const LaneBatch& batch, double sigma, LaneRows& rows, Matrix& grad_U,
                      Vector& grad_r) {
   const DD dd;
@@ -273,6 +274,48 @@ void read_sums(const ScoreSums& s, double centre, std::int64_t L, Index j, LaneR
   }
 }
 
+void read_scores(const Stream& tokens, Index first, Index count, std::int64_t L, LaneRows& rows) {
+  std::array<ScoreRow, kTrainLanes> starts;
+  std::array<ScoreSums, kTrainLanes> sums;
+  const double reach = std::sqrt(2 * std::log(static_cast<double>(L)));
+  for (Index j = 0; j < count; ++j) {
+    const double tau = rows.tau()[j];
+    starts[static_cast<std::size_t>(j)] = {first_block(first + j), tau, std::min(tau, reach)};
+  }
+  const auto used = static_cast<std::size_t>(count);
+  pair_sums_float(tokens, std::span<const ScoreRow>(starts.data(), used), L,
+                  std::span<ScoreSums>(sums.data(), used));
+  for (std::size_t j = 0; j < used; ++j) {
+    read_sums(sums[j], starts[j].centre, L, static_cast<Index>(j), rows);
+  }
+}
+
+// Linear attention: the mean is S a~ and the product S r~, with S = (1/L) sum u u'. Its block on
+// span(e1, e2) is Wishart(I_2, L) / L = A A' / L (Bartlett: A11^2 ~ chi2(L), A21 ~ N(0,1), A22^2 ~
+// chi2(L-1)), and given A the rest of (S e1, S e2) is normal with the covariance A A' / L^2 of its
+// rows.
+void read_gram(const Stream& gram, Index prompt, std::int64_t L, Index j, LaneRows& rows) {
+  const Stream own = gram.split(static_cast<std::uint64_t>(prompt));
+  const double scale = 1 / static_cast<double>(L);
+  const double a11 = std::sqrt(chi_square_draw(own.split(0), static_cast<double>(L)));
+  const double a22 =
+      L == 1 ? 0.0 : std::sqrt(chi_square_draw(own.split(1), static_cast<double>(L - 1)));
+  const double a21 = own.normal(0);
+  const double w11 = scale * a11 * a11;
+  const double w12 = scale * a11 * a21;
+  const double w22 = scale * (a21 * a21 + a22 * a22);
+  const double tau = rows.tau()[j];
+  const double c1 = rows.c1()[j];
+  const double c2 = rows.c2()[j];
+  rows.m1()[j] = tau * w11;
+  rows.m2()[j] = tau * w12;
+  rows.k1()[j] = c1 * w11 + c2 * w12;
+  rows.k2()[j] = c1 * w12 + c2 * w22;
+  rows.l11()[j] = scale * tau * a11;
+  rows.l21()[j] = scale * (c1 * a11 + c2 * a21);
+  rows.l22()[j] = scale * c2 * a22;
+}
+
 }  // namespace
 
 TaskDraw draw_task(const LinearRegressionTask& task, const Matrix& F, const Matrix& Fq,
@@ -287,25 +330,17 @@ TaskDraw draw_task(const LinearRegressionTask& task, const Matrix& F, const Matr
   return {F.transpose() * w, n_x, w.dot(Fq * n_x) + query_noise(task) * all(2 * d)};
 }
 
-double softmax_lanes(const LaneBatch& batch, const Stream& stream, Index first, Index count,
+double sampled_lanes(const LaneBatch& batch, const Stream& stream, Index first, Index count,
                      Matrix& grad_U, Vector& grad_r) {
   const double sigma = std::sqrt(batch.task->noise_variance);
   LaneRows rows(batch.task->dim);
   draw_lanes(*batch.task, stream, first, count, rows);
   ESSCHER_DISPATCH(lane_directions)(batch, sigma, rows);
-
-  std::array<ScoreRow, kTrainLanes> tokens;
-  std::array<ScoreSums, kTrainLanes> sums;
-  const double reach = std::sqrt(2 * std::log(static_cast<double>(batch.L)));
-  for (Index j = 0; j < count; ++j) {
-    const double tau = rows.tau()[j];
-    tokens[static_cast<std::size_t>(j)] = {first_block(first + j), tau, std::min(tau, reach)};
-  }
-  const auto used = static_cast<std::size_t>(count);
-  pair_sums_float(stream.split(1), std::span<const ScoreRow>(tokens.data(), used), batch.L,
-                  std::span<ScoreSums>(sums.data(), used));
-  for (std::size_t j = 0; j < used; ++j) {
-    read_sums(sums[j], tokens[j].centre, batch.L, static_cast<Index>(j), rows);
+  const Stream tokens = stream.split(1);
+  if (batch.kind == ModelKind::linear) {
+    for (Index j = 0; j < count; ++j) read_gram(tokens, first + j, batch.L, j, rows);
+  } else {
+    read_scores(tokens, first, count, batch.L, rows);
   }
   return ESSCHER_DISPATCH(lane_gradient)(batch, sigma, rows, grad_U, grad_r);
 }

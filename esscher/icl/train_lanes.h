@@ -1,4 +1,4 @@
-// Prompts side by side in lanes, for the sampled softmax gradient of one head: what the training
+// Prompts side by side in lanes, for the sampled gradient of one head: what the training
 // loop spends its time on. Internal to icl/train_batch.cc.
 //
 // White coordinates (train_batch.cc): given w~ the tokens are (xi, w~'xi + sig eps), so
@@ -6,12 +6,14 @@
 //   e1 = a~/|a~|,  e2 = r~ off e1, normalised (0 where nothing is left: no division by zero),
 //   tau = |a~|,  r~ = c1 e1 + c2 e2,
 // and the sums of prompt/score_sums.h give the mean and the covariance of (g_1, g_2) under softmax
-// and the noise off span(e1, e2).
+// and the noise off span(e1, e2). Linear attention needs the second moment instead: a 2 x 2 Wishart
+// matrix per prompt, whatever L.
 #pragma once
 
 #include <cstdint>
 
 #include "esscher/base/linalg.h"
+#include "esscher/icl/model_kind.h"
 #include "esscher/icl/task.h"
 #include "esscher/random/stream.h"
 
@@ -34,6 +36,7 @@ struct LaneBatch {
   const Matrix* Fq;  // [d,d]
   const Matrix* U;   // white [D,d]
   const Vector* r;   // white [D]
+  ModelKind kind;
   std::int64_t L;
   double loss_factor;      // loss = loss_factor (prediction - y)^2, summed over prompts
   double residual_factor;  // d loss / d prediction = residual_factor (prediction - y)
@@ -42,7 +45,7 @@ struct LaneBatch {
 // Prompts first .. first + count - 1 of the batch (count <= kTrainLanes): adds the gradient in
 // white (U [D,d], r [D]) and returns the sum of losses. The task and query of a prompt are
 // draw_task's.
-double softmax_lanes(const LaneBatch& batch, const Stream& stream, Index first, Index count,
+double sampled_lanes(const LaneBatch& batch, const Stream& stream, Index first, Index count,
                      Matrix& grad_U, Vector& grad_r);
 
 }  // namespace esscher

@@ -51,22 +51,23 @@ double gamma_draw(const Stream& stream, double shape) {
   if (!(shape > 0) || !std::isfinite(shape)) {
     throw_argument("gamma_draw", "shape", to_text(shape), "a positive finite number");
   }
-  const Stream normals = stream.split(0);
-  const Stream uniforms = stream.split(1);
   if (shape < 1) {
     // Gamma(k) = Gamma(k+1) U^(1/k).
-    return gamma_draw(stream.split(2), shape + 1) * std::pow(uniforms.uniform(0), 1 / shape);
+    return gamma_draw(stream.split(0), shape + 1) * std::pow(stream.uniform(0), 1 / shape);
   }
   const double d = shape - 1.0 / 3.0;
   const double c = 1 / std::sqrt(9 * d);
-  for (std::uint64_t attempt = 0;; ++attempt) {
-    const double x = normals.normal(attempt);
+  for (std::uint64_t at = 0;; at += 4) {
+    const double x = stream.normal(at);
     const double root = 1 + c * x;
     if (root <= 0) continue;
     const double v = root * root * root;
+    const double u = stream.uniform(at + 2);  // another block than the normal's
+    const double x2 = x * x;
+    // Implies the exact condition below, which needs two logarithms.
+    if (u < 1 - 0.0331 * x2 * x2) return d * v;
     // log v = 3 log1p(c x): no cancellation when shape is huge.
-    const double log_u = std::log(uniforms.uniform(attempt));
-    if (log_u < 0.5 * x * x + d * (1 - v + 3 * std::log1p(c * x))) return d * v;
+    if (std::log(u) < 0.5 * x2 + d * (1 - v + 3 * std::log1p(c * x))) return d * v;
   }
 }
 

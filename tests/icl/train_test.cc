@@ -106,9 +106,12 @@ TEST(PromptBatch, NoiseOfMeanAndCovarianceIsCorrelated) {
   Readout head = random_head(60, 4, 0.1);
   head.r += Vector::Unit(4, 3);
   head.U.row(3).array() += 1.5;
-  const PromptBatch sampled(small_task(), ModelKind::softmax, GradientEngine::sampled, 2, 1, false);
-  const PromptBatch direct(small_task(), ModelKind::softmax, GradientEngine::direct, 2, 1, false);
-  expect_same_law(spread(sampled, {head}, 1, 40000), spread(direct, {head}, 2, 40000));
+  for (const ModelKind kind : {ModelKind::softmax, ModelKind::linear}) {
+    SCOPED_TRACE(name(kind));
+    const PromptBatch sampled(small_task(), kind, GradientEngine::sampled, 2, 1, false);
+    const PromptBatch direct(small_task(), kind, GradientEngine::direct, 2, 1, false);
+    expect_same_law(spread(sampled, {head}, 1, 40000), spread(direct, {head}, 2, 40000));
+  }
 }
 
 // Two heads in a larger space, so that part of each token is never drawn.
