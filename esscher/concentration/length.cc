@@ -310,7 +310,7 @@ LengthAnswer shortest_length(const Problem& problem, const LengthOptions& o) {
   if (o.quantile && !(*o.quantile > 0 && *o.quantile < 1)) {
     throw_argument("length", "quantile", to_text(*o.quantile), "a number between 0 and 1");
   }
-  const Engine engine = choose_engine(o.engine, {o.metric}, problem.mu).engine;
+  const Engine engine = choose_engine(o.engine, problem.mu).engine;
   try {
     return answer_by(engine, problem, o);
   } catch (const CapabilityError& e) {

@@ -7,7 +7,6 @@
 #include "esscher/base/parallel.h"
 #include "esscher/estimate/moments.h"
 #include "esscher/measure/gaussian_view.h"
-#include "esscher/prompt/exact.h"
 #include "esscher/prompt/exact_mixture.h"
 #include "esscher/prompt/sampled.h"
 
@@ -20,12 +19,12 @@ using Table = std::vector<std::vector<QueryError>>;
 
 Table exact_errors(const std::vector<Metric>& metrics, const std::vector<std::int64_t>& lengths,
                    const AnyMeasure& mu, const Attention& attention, const VectorView& z) {
-  const GaussianMixtureLaw law = *gaussian_mixture_law(mu);
+  MixtureErrors errors(*gaussian_mixture_law(mu), attention, z);
   Table table(metrics.size());
   for (std::int64_t L : lengths) {
-    const double weights2 = 1 / effective_sample_size(law, attention, z, Length(L));
+    const double weights2 = 1 / errors.effective_sample_size(Length(L));
     for (std::size_t k = 0; k < metrics.size(); ++k) {
-      const ErrorParts parts = error_parts(metrics[k], law, attention, z, Length(L));
+      const ErrorParts parts = errors.error_parts(metrics[k], Length(L));
       table[k].push_back({parts.total(), 0, parts.bias2, weights2});
     }
   }
@@ -198,21 +197,17 @@ EngineChoice sampling_engine(const AnyMeasure& mu) {
   return {Engine::direct, what + ": tokens are drawn"};
 }
 
-EngineChoice choose_engine(Engine asked, const std::vector<Metric>& metrics, const AnyMeasure& mu) {
-  const bool gaussian = gaussian_law(mu).has_value();
-  const bool mixture = gaussian || gaussian_mixture_law(mu).has_value();
-  const bool covariance = std::any_of(metrics.begin(), metrics.end(), reads_covariance);
-  const bool exact = gaussian || (mixture && !covariance);
+EngineChoice choose_engine(Engine asked, const AnyMeasure& mu) {
+  const bool mixture = gaussian_mixture_law(mu).has_value();
   const std::string what = "tokens are " + mu.name();
   switch (asked) {
     case Engine::automatic:
-      if (exact) return {Engine::exact, what + ": exact, no token is sampled"};
+      if (mixture) return {Engine::exact, what + ": exact, no token is sampled"};
       return sampling_engine(mu);
     case Engine::exact:
-      if (exact) return {asked, what + ": exact, no token is sampled"};
-      throw CapabilityError("exact engine: none for " + mu.name() + " tokens" +
-                            (mixture ? " and gradients in U; use engine = \"sampled\""
-                                     : "; use engine = \"direct\""));
+      if (mixture) return {asked, what + ": exact, no token is sampled"};
+      throw CapabilityError("exact engine: none for " + mu.name() +
+                            " tokens; use engine = \"direct\"");
     case Engine::sampled:
       if (mixture) return {asked, what + ": scores are sampled (exact in law)"};
       throw CapabilityError("sampled engine: tokens must be Gaussian or a Gaussian mixture, not " +
@@ -226,7 +221,7 @@ Table query_errors(Engine engine, const std::vector<Metric>& metrics,
                    const std::vector<std::int64_t>& lengths, const AnyMeasure& mu,
                    const Attention& attention, const VectorView& z, std::int64_t replicates,
                    const Stream& stream) {
-  if (engine == Engine::automatic) engine = choose_engine(engine, metrics, mu).engine;
+  if (engine == Engine::automatic) engine = choose_engine(engine, mu).engine;
   if (engine == Engine::exact) return exact_errors(metrics, lengths, mu, attention, z);
   if (replicates < 1) {
     throw_argument("query_errors", "replicates", std::to_string(replicates), "at least 1");

@@ -1,7 +1,7 @@
 // E_prompt |X_hat_L - X|^2 at one query, for all metrics and lengths at once, by the engine asked
 // for.
-//   exact    Gaussian tokens, or Gaussian mixtures for output and grad_v; no sampling
-//   sampled  Gaussian mixtures, every metric
+//   exact    Gaussian tokens and mixtures; no sampling
+//   sampled  Gaussian tokens and mixtures: scores drawn instead of tokens
 //   direct   any measure, tokens drawn by sample(); user data is resampled
 // One prompt of the longest length serves every metric and every shorter length (prefixes), so
 // points of a curve share random numbers.
@@ -40,7 +40,7 @@ struct EngineChoice {
 };
 // Exact where it exists, else sampled, else direct; CapabilityError if the engine asked for does
 // not exist for this measure, naming the one that does.
-EngineChoice choose_engine(Engine asked, const std::vector<Metric>& metrics, const AnyMeasure& mu);
+EngineChoice choose_engine(Engine asked, const AnyMeasure& mu);
 
 // The best engine that samples: scores for Gaussian mixtures, else tokens.
 EngineChoice sampling_engine(const AnyMeasure& mu);

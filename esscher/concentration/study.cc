@@ -89,7 +89,7 @@ Study::Study(Problem problem, StudyOptions options) {
   check_options(problem, options);
   auto s = std::make_unique<State>(
       State{std::move(problem), std::move(options), {}, {}, {}, {}, {}, {}});
-  s->choice = choose_engine(s->options.engine, s->options.metrics, s->problem.mu);
+  s->choice = choose_engine(s->options.engine, s->problem.mu);
   s->mu = gaussian_law(s->problem.mu);
   if (s->problem.nu) s->nu = gaussian_law(*s->problem.nu);
   if (s->choice.engine == Engine::exact && s->mu && s->nu) {

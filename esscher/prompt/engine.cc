@@ -18,10 +18,7 @@ namespace {
 // Whole prompts beyond this are a sign that a cheaper engine was meant.
 constexpr double kMaxDirectBytes = 4e9;
 
-bool exact_serves(Metric metric, const GaussianMixtureLaw& law, const Attention& attention,
-                  const VectorView& z) {
-  const bool mean_metric = metric == Metric::output || metric == Metric::grad_v;
-  if (law.components.size() > 1 && !mean_metric) return false;
+bool exact_serves(const GaussianMixtureLaw& law, const Attention& attention, const VectorView& z) {
   const Vector a = attention.tilt(z);
   const double limit = law.components.size() > 1 ? kMaxMixtureTau : kMaxTau;
   for (const GaussianLaw& part : law.components) {
@@ -107,18 +104,17 @@ void check(Metric metric, const AnyMeasure& mu, const Attention& attention, cons
 
 }  // namespace
 
-Engine choose_engine(Metric metric, const AnyMeasure& mu, const Attention& attention,
-                     const VectorView& z) {
+Engine choose_engine(const AnyMeasure& mu, const Attention& attention, const VectorView& z) {
   const auto law = gaussian_mixture_law(mu);
   if (!law) return Engine::direct;
-  return exact_serves(metric, *law, attention, z) ? Engine::exact : Engine::sampled;
+  return exact_serves(*law, attention, z) ? Engine::exact : Engine::sampled;
 }
 
 Estimate mean_square_error(Engine engine, Metric metric, const AnyMeasure& mu,
                            const Attention& attention, const VectorView& z, Length L,
                            const ReplicateOptions& options) {
   check(metric, mu, attention, z, options);
-  if (engine == Engine::automatic) engine = choose_engine(metric, mu, attention, z);
+  if (engine == Engine::automatic) engine = choose_engine(mu, attention, z);
   if (engine == Engine::exact) {
     const GaussianMixtureLaw law = gaussian_or_refuse(engine, mu);
     return {mean_square_error(metric, law, attention, z, L), 0, 0, engine};

@@ -1,9 +1,9 @@
 // One question, three engines: how far is a prompt of length L from its limit, in mean square?
 //
-//   exact    Gaussian tokens, every metric; Gaussian mixtures, output and grad_v. No sampling.
+//   exact    Gaussian tokens and mixtures, every metric. No sampling.
 //   sampled  Gaussian tokens and mixtures: scores are drawn instead of tokens, exact in law.
 //   direct   any measure that can be sampled: whole tokens are drawn and attended to.
-//   automatic  the first of these that serves the measure, the metric and the query.
+//   automatic  the first of these that serves the measure and the query.
 //
 // The answer names the engine that made it. An engine that cannot serve throws CapabilityError
 // and names one that can.
@@ -27,8 +27,7 @@ struct ReplicateOptions {
 };
 
 // The engine that `automatic` means here.
-Engine choose_engine(Metric metric, const AnyMeasure& mu, const Attention& attention,
-                     const VectorView& z);
+Engine choose_engine(const AnyMeasure& mu, const Attention& attention, const VectorView& z);
 
 // E|X_hat - X|^2 over prompts of L tokens of mu, X chosen by the metric; 0 at L = infinity.
 Estimate mean_square_error(Engine engine, Metric metric, const AnyMeasure& mu,

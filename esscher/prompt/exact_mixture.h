@@ -7,25 +7,62 @@
 //   E|T_hat - T|^2 = L int F_2[|V zeta|^2] phi^{L-1} du + L(L-1) int |V F_1[zeta]|^2 phi^{L-2} du
 //
 // F_1[zeta] vanishes to first order in the bulk; there it is computed from 1 - e^-y, not by
-// subtraction. Metrics grad_u, grad_k and grad_q need fourth moments across components and are
-// refused with a CapabilityError that names the sampled engine; so are scores with some tau_k >
-// kMaxMixtureTau.
+// subtraction. grad_u, grad_k and grad_q read E|V(Chat - C_a)B'|^2, set partitions of four factors:
+// prompt/mixture_covariance.h. Scores with some tau_k > kMaxMixtureTau are refused with a
+// CapabilityError that names the sampled engine.
 #pragma once
 
+#include <optional>
+#include <vector>
+
 #include "esscher/prompt/exact.h"
+#include "esscher/prompt/mixture_covariance.h"
+#include "esscher/prompt/mixture_nodes.h"
 
 namespace esscher {
 
 // The nodes of a component grow like tau^2.
 inline constexpr double kMaxMixtureTau = 40.0;
 
+// Everything about one query; lengths and metrics share its moments, which are kept as they are
+// computed, so one object serves one thread. One component goes to the universal functions.
+class MixtureErrors {
+ public:
+  MixtureErrors(const GaussianMixtureLaw& law, Attention attention, const VectorView& z);
+
+  Vector expected_output(Length L);  // E[T_hat(z)] [dv]; T itself at L = infinity
+  // 1 / E[sum omega^2], as for one Gaussian: E[sum omega^2] = L int F_2[1] phi^{L-1} du.
+  double effective_sample_size(Length L);
+  ErrorParts error_parts(Metric metric, Length L);  // 0 at L = infinity
+
+ private:
+  struct Means {
+    Vector bias;          // A E[sum omega zeta]
+    double square = 0;    // E|A sum omega zeta|^2
+    double weights2 = 0;  // E[sum omega^2]
+  };
+  struct Tokens {
+    std::vector<TokenPart> parts;
+    MixtureNodes nodes;
+  };
+  [[nodiscard]] Tokens make_tokens() const;
+  Means means(const Matrix& A, std::int64_t L);
+  ErrorParts mean_parts(const Matrix& A, std::int64_t L);
+  ErrorParts covariance_parts(const Matrix& A, const Matrix& B, std::int64_t L);
+
+  GaussianMixtureLaw law_;
+  Attention attention_;
+  Vector z_, a_;
+  Vector mean_;                   // m_a
+  Matrix cov_;                    // C_a
+  double log_mgf_ = 0;            // Lambda(a)
+  std::optional<Tokens> tokens_;  // centred at m_a; none for one component
+};
+
 Vector expected_output(const GaussianMixtureLaw& law, const Attention& attention,
                        const VectorView& z, Length L);
-
-// 1 / E[sum omega^2], as for one Gaussian: E[sum omega^2] = L int F_2[1] phi^{L-1} du.
 double effective_sample_size(const GaussianMixtureLaw& law, const Attention& attention,
                              const VectorView& z, Length L);
-
 ErrorParts error_parts(Metric metric, const GaussianMixtureLaw& law, const Attention& attention,
                        const VectorView& z, Length L);
 double mean_square_error(Metric metric, const GaussianMixtureLaw& law, const Attention& attention,
