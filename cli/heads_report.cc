@@ -119,23 +119,28 @@ Json surrogate_table(const Json& row) {
   for (const Json& cost : row["cost"]) costs[cost["surrogate"]] = cost;
   Json body = Json::array();
   const auto add = [&](const std::string& title, const std::string& cost, const Json& in_sample,
-                       const Json& split) {
+                       const Json& split, const Json& control) {
     body.push_back({title, brief(in_sample["lin"]), brief(in_sample["lin_c"]),
-                    split.is_null() ? Json(nullptr) : brief(split["lin_c"]), costs[cost]["state"],
-                    costs[cost]["multiply_adds"]});
+                    split.is_null() ? Json(nullptr) : brief(split["lin_c"]), brief(control),
+                    costs[cost]["state"], costs[cost]["multiply_adds"]});
   };
-  add("softmax", "softmax", {{"lin", 0}, {"lin_c", 0}}, nullptr);
-  add("mean value", "mean", row["mean_only"], nullptr);
-  add("linear, mean left in", "uncentred", row["uncentred"], nullptr);
-  add("Gaussian limit", "gaussian", row["gaussian"], row["gaussian_split"]);
+  add("softmax", "softmax", {{"lin", 0}, {"lin_c", 0}}, nullptr, nullptr);
+  add("mean value", "mean", row["mean_only"], nullptr, nullptr);
+  add("linear, mean left in", "uncentred", row["uncentred"], nullptr, nullptr);
+  add("Gaussian limit", "gaussian", row["gaussian"], row["gaussian_split"], row["control_lin_c"]);
   for (const Json& mixture : row["mixtures"]) {
     const auto k = mixture["k"].get<Index>();
-    add(fmt::format("mixture of {}", k), fmt::format("mixture {}", k), mixture["in_sample"],
-        mixture["split"]);
+    const bool converged = mixture["converged"];
+    add(fmt::format("mixture of {}{}", k, converged ? "" : ", EM stopped early"),
+        fmt::format("mixture {}", k), mixture["in_sample"], mixture["split"],
+        mixture["control_lin_c"]);
   }
-  return {{"title", "Error and cost per query of each surrogate"},
+  return {{"title",
+           "Error and cost per query of each surrogate; control: its error on prompts of "
+           "its own law, exactly"},
           {"columns",
-           {"surrogate", "lin", "lin_c", "lin_c, unseen keys", "numbers kept", "multiply-adds"}},
+           {"surrogate", "lin", "lin_c", "lin_c, unseen keys", "control", "numbers kept",
+            "multiply-adds"}},
           {"rows", body}};
 }
 
@@ -156,11 +161,13 @@ Json number_table(const Json& row) {
   body.push_back({"control, Gaussian keys",
                   fmt::format("{} (exact, all {} queries)", three(row["control_lin_c"]),
                               row["queries"].get<Index>())});
-  const Json& control = row["mixture_control"];
-  if (!control.is_null()) {
-    body.push_back({fmt::format("control, keys from the mixture of {}", control["k"].get<Index>()),
-                    fmt::format("{} (exact, {} of the queries, best k on unseen keys only)",
-                                three(control["lin_c"]), control["queries"].get<Index>())});
+  for (const Json& mixture : row["mixtures"]) {
+    if (mixture["k"] != row["best_k"] || mixture["control_lin_c"].is_null()) continue;
+    body.push_back(
+        {fmt::format("control, keys from the mixture of {}", mixture["k"].get<Index>()),
+         fmt::format("{} (exact, {} of {} queries; best on unseen keys)",
+                     three(mixture["control_lin_c"]), mixture["control_queries"].get<Index>(),
+                     row["queries"].get<Index>())});
   }
   body.push_back({"limit within tolerance from L", row["linear_from_text"]});
   return {{"title", row["causal"].get<bool>() ? "Numbers (causal head: each query sees the keys "

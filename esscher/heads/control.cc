@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "esscher/prompt/exact_mixture.h"
 #include "esscher/prompt/universal.h"
 
 namespace esscher {
@@ -47,6 +48,12 @@ std::int64_t linear_from(const QueryMoments& query, double tolerance) {
     (good(middle) ? high : low) = middle;
   }
   return high;
+}
+
+double mixture_control(const ScoreMixture& scores, double n) {
+  const bool reached = (scores.tau2.array() <= kMaxMixtureTau * kMaxMixtureTau).all();
+  if (!reached || !scores.mu.allFinite() || !(scores.weights.sum() > 0)) return kNoControl;
+  return std::sqrt(mean_square_error(scores, static_cast<std::int64_t>(n)));
 }
 
 }  // namespace esscher

@@ -14,6 +14,9 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
+
+#include "esscher/prompt/score_mixture.h"
 
 namespace esscher {
 
@@ -40,5 +43,13 @@ Control gaussian_control(std::int64_t n, const QueryMoments& query);
 // is none up to 10^15.
 inline constexpr std::int64_t kNeverLinear = -1;
 std::int64_t linear_from(const QueryMoments& query, double tolerance);
+
+// The control of a mixture: sqrt(E|T_hat - T_mix|^2) if the prompt were n tokens drawn from the
+// mixture fitted to that very prompt, exactly (prompt/score_mixture.h, to 1e-6). T_mix is the limit
+// of the mixture that is drawn from, not fitted again to each draw, so this is to be read beside
+// the error on unseen keys. kNoControl where some component's scores deviate by more than
+// kMaxMixtureTau.
+inline constexpr double kNoControl = std::numeric_limits<double>::quiet_NaN();
+double mixture_control(const ScoreMixture& scores, double n);
 
 }  // namespace esscher

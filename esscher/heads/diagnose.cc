@@ -7,7 +7,6 @@
 
 #include "esscher/base/error.h"
 #include "esscher/base/parallel.h"
-#include "esscher/heads/mixture_control.h"
 #include "esscher/heads/quantile.h"
 #include "esscher/heads/score_law.h"
 #include "esscher/heads/verdict.h"
@@ -18,11 +17,13 @@ namespace {
 
 constexpr Index kLengthQueries = 5;  // representatives for linear_from, by quantile of tau2
 
-// Median over queries of error / scale; 0/0 (nothing to explain, nothing missed) counts as 0.
-double median_ratio(const std::vector<double>& errors, const std::vector<double>& scales) {
+// Median over queries of error / scale. An error that is rounding of |T| counts as 0, also where
+// there is nothing to explain and the scale is rounding too.
+double median_ratio(const std::vector<double>& errors, const std::vector<double>& scales,
+                    const std::vector<double>& norms) {
   std::vector<double> ratios;
   for (std::size_t i = 0; i < errors.size(); ++i) {
-    const bool nothing = errors[i] <= 1e-12 * std::max(scales[i], 1e-300);
+    const bool nothing = errors[i] <= 1e-13 * norms[i];
     ratios.push_back(nothing ? 0.0 : errors[i] / std::max(scales[i], 1e-300));
   }
   return median(ratios);
@@ -37,13 +38,11 @@ std::vector<double> collect(const std::vector<PromptResult>& results, Field fiel
 
 SurrogateError error_of(const std::vector<PromptResult>& results, std::size_t model, bool split) {
   const auto errors = collect(results, [&](const PromptResult& r) { return r.errors[model]; });
-  return {
-      median_ratio(
-          errors,
-          collect(results, [&](const PromptResult& r) { return split ? r.norm_unseen : r.norm; })),
-      median_ratio(errors, collect(results, [&](const PromptResult& r) {
-                     return split ? r.signal_unseen : r.signal;
-                   }))};
+  const auto norms =
+      collect(results, [&](const PromptResult& r) { return split ? r.norm_unseen : r.norm; });
+  const auto signals =
+      collect(results, [&](const PromptResult& r) { return split ? r.signal_unseen : r.signal; });
+  return {median_ratio(errors, norms, norms), median_ratio(errors, signals, norms)};
 }
 
 double dominant_share(const std::vector<PromptResult>& results) {
@@ -70,13 +69,24 @@ void fill_scores(const std::vector<PromptResult>& results, HeadDiagnosis& out) {
   out.dominant = dominant_share(results);
 }
 
+std::optional<MixtureControl> control_of(const std::vector<PromptResult>& results,
+                                         std::size_t model) {
+  std::vector<double> ratios;
+  for (const PromptResult& result : results) {
+    if (std::isnan(result.controls[model]) || result.signal <= 1e-12 * result.norm) continue;
+    ratios.push_back(result.controls[model] / result.signal);
+  }
+  if (ratios.empty()) return std::nullopt;
+  return MixtureControl{median(ratios), static_cast<Index>(ratios.size())};
+}
+
 void fill_errors(const std::vector<PromptResult>& results,
                  const std::vector<SurrogateModel>& models, HeadDiagnosis& out) {
   const auto norms = collect(results, [](const PromptResult& r) { return r.norm; });
   const auto signals = collect(results, [](const PromptResult& r) { return r.signal; });
   const auto uncentred = collect(results, [](const PromptResult& r) { return r.uncentred; });
-  out.mean_only = {median_ratio(signals, norms), median_ratio(signals, signals)};
-  out.uncentred = {median_ratio(uncentred, norms), median_ratio(uncentred, signals)};
+  out.mean_only = {median_ratio(signals, norms, norms), median_ratio(signals, signals, norms)};
+  out.uncentred = {median_ratio(uncentred, norms, norms), median_ratio(uncentred, signals, norms)};
   for (std::size_t m = 0; m < models.size(); ++m) {
     const SurrogateModel& model = models[m];
     const SurrogateError error = error_of(results, m, model.split);
@@ -88,8 +98,14 @@ void fill_errors(const std::vector<PromptResult>& results,
                             [&](const MixtureRow& r) { return r.k == model.k; });
     if (row != out.mixtures.end()) {
       row->split = error;
+      row->converged = row->converged && model.fit->converged;
     } else if (!model.split) {
-      out.mixtures.push_back({.k = model.k, .in_sample = error, .split = std::nullopt});
+      out.mixtures.push_back({.k = model.k,
+                              .in_sample = error,
+                              .split = std::nullopt,
+                              .control = control_of(results, m),
+                              .steps = model.fit->steps,
+                              .converged = model.fit->converged});
     }
   }
 }
@@ -224,7 +240,6 @@ HeadDiagnosis diagnose(const Head& head, const HeadOptions& options) {
   if (const MixtureRow* best = best_mixture(out); best != nullptr) {
     for (const SurrogateModel& model : models) {
       if (model.k == best->k && !model.split) {
-        out.mixture_control = mixture_control(head, queries, results, model);
         out.best_k = model.k;
         out.score_mixture = score_density(model.moments.surrogate(model.floor()), results);
       }

@@ -36,17 +36,20 @@ struct SurrogateError {
   double lin_c = 0;
 };
 
+// The exact error of a mixture's limit on prompts drawn from it, relative to the measured
+// |T - Vbar| (mixture_control() of heads/control.h).
+struct MixtureControl {
+  double lin_c = 0;   // median over the queries in reach of the exact engine with |T - Vbar| > 0
+  Index queries = 0;  // how many those are
+};
+
 struct MixtureRow {
   Index k = 0;
   SurrogateError in_sample;
-  std::optional<SurrogateError> split;  // none if half of the keys are too few for k components
-};
-
-// The exact error of a mixture's limit on prompts drawn from it (heads/mixture_control.h).
-struct MixtureControl {
-  Index k = 0;        // the best on unseen keys
-  Index queries = 0;  // how many took part
-  double lin_c = 0;   // median over them
+  std::optional<SurrogateError> split;    // none if half of the keys are too few for k components
+  std::optional<MixtureControl> control;  // none if no query is in reach
+  int steps = 0;                          // of EM, over all keys
+  bool converged = false;                 // so were the fits over all keys and over the fitted half
 };
 
 // The same head on the first n keys only, next to the exact Gaussian prediction.
@@ -73,8 +76,7 @@ struct HeadDiagnosis {
 
   SurrogateError mean_only, uncentred, gaussian, gaussian_split;
   std::vector<MixtureRow> mixtures;
-  double control_lin_c = 0;                       // exact, same n and moments, Gaussian keys
-  std::optional<MixtureControl> mixture_control;  // none if there is no mixture or none in reach
+  double control_lin_c = 0;      // exact, same n and moments, Gaussian keys
   std::int64_t linear_from = 0;  // median query within tolerance; kNeverLinear beyond 10^15
 
   std::string verdict;

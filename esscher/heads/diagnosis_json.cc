@@ -34,7 +34,11 @@ Json to_json(const HeadDiagnosis& head) {
   for (const MixtureRow& row : head.mixtures) {
     mixtures.push_back({{"k", row.k},
                         {"in_sample", error_json(row.in_sample)},
-                        {"split", row.split ? error_json(*row.split) : Json(nullptr)}});
+                        {"split", row.split ? error_json(*row.split) : Json(nullptr)},
+                        {"control_lin_c", row.control ? number(row.control->lin_c) : Json(nullptr)},
+                        {"control_queries", row.control ? row.control->queries : 0},
+                        {"em_steps", row.steps},
+                        {"converged", row.converged}});
   }
   Json prefixes = Json::array();
   for (const PrefixRow& row : head.prefixes) {
@@ -45,7 +49,6 @@ Json to_json(const HeadDiagnosis& head) {
                         {"control_high", number(row.control_high)}});
   }
   const bool never = head.linear_from == kNeverLinear;
-  const auto& control = head.mixture_control;
   return {{"head", head.name},
           {"n", head.n},
           {"d", head.dk},
@@ -68,14 +71,7 @@ Json to_json(const HeadDiagnosis& head) {
           {"gaussian", error_json(head.gaussian)},
           {"gaussian_split", error_json(head.gaussian_split)},
           {"mixtures", mixtures},
-          {"mixture_control",
-           control ? Json{{"k", control->k},
-                          {"lin_c", number(control->lin_c)},
-                          {"queries", control->queries},
-                          {"covers",
-                           "median over these queries, each at its own prompt, for the number of "
-                           "components that is best on unseen keys"}}
-                   : Json(nullptr)},
+          {"best_k", head.best_k > 0 ? Json(head.best_k) : Json(nullptr)},
           {"linear_from", never ? Json(nullptr) : Json(head.linear_from)},
           {"linear_from_text", never ? "not before 10^15" : std::to_string(head.linear_from)},
           {"cost", cost_json(head)},

@@ -15,7 +15,12 @@ namespace {
 
 // Keys whose responsibility is below this do not enter a component's sums. In high dimension nearly
 // every key belongs to one component, so this makes the M-step cost one pass, not k.
-constexpr double kNegligible = 1e-9;
+constexpr double kNegligible = 1e-6;
+// Pairs of key and component that sparse E-steps look at, how many such steps follow a wider one,
+// and the pairs that one looks at.
+constexpr double kPlausible = 1e-3;
+constexpr int kSparseSteps = 4;
+constexpr double kPossible = 1e-12;
 constexpr int kLloydSteps = 5;
 
 // Keys handled together: what is computed from them stays in the first caches.
@@ -67,80 +72,98 @@ Matrix lloyd(const MatrixView& keys, Matrix centres) {
   return assignment;
 }
 
-// sum_l r_l (key_l - m)(key_l - m)' over the listed keys [d,d].
-Matrix scatter(const MatrixView& keys, const Matrix& r, Index c, const std::vector<Index>& members,
-               const Vector& mean) {
-  Matrix out = Matrix::Zero(keys.cols(), keys.cols());
-  Matrix rows(kBlock, keys.cols());
-  const auto count = static_cast<Index>(members.size());
-  for (Index first = 0; first < count; first += kBlock) {
-    const Index used = std::min(kBlock, count - first);
-    for (Index i = 0; i < used; ++i) {
-      const Index l = members[first + i];
-      rows.row(i) = std::sqrt(r(l, c)) * (keys.row(l) - mean.transpose());
+// The keys of each component and their responsibilities.
+struct Members {
+  std::vector<Index> keys;
+  std::vector<double> shares;
+};
+
+// Those with responsibility at least `least`.
+std::vector<Members> members_of(const Matrix& r, double least) {
+  std::vector<Members> out(static_cast<std::size_t>(r.cols()));
+  for (Index l = 0; l < r.rows(); ++l) {
+    for (Index c = 0; c < r.cols(); ++c) {
+      if (r(l, c) < least) continue;
+      out[c].keys.push_back(l);
+      out[c].shares.push_back(r(l, c));
     }
-    add_gram(rows.topRows(used), out);
   }
   return out;
 }
 
-// M-step: weights, means and covariances from responsibilities [n,k].
+// M-step: weights, means and covariances from responsibilities [n,k]. The keys are centred and the
+// floor is far above rounding, so second moments lose nothing by being shifted afterwards.
 void maximise(const MatrixView& keys, const Matrix& r, MixtureFit& fit) {
-  const Index n = keys.rows();
-  std::vector<Index> members;
+  const auto n = static_cast<double>(keys.rows());
+  const std::vector<Members> members = members_of(r, kNegligible);
+  const Vector weights = r.colwise().sum();
   for (Index c = 0; c < r.cols(); ++c) {
-    const double weight = r.col(c).sum();
+    const double weight = weights(c);
     if (weight < 1e-6) {  // an empty component keeps its place and fades
       fit.weights(c) = 1e-12;
       continue;
     }
-    members.clear();
     Vector sum = Vector::Zero(keys.cols());
-    for (Index l = 0; l < n; ++l) {
-      if (r(l, c) < kNegligible) continue;
-      members.push_back(l);
-      sum += r(l, c) * keys.row(l).transpose();
-    }
-    fit.weights(c) = weight / static_cast<double>(n);
+    Matrix second = Matrix::Zero(keys.cols(), keys.cols());
+    add_weighted_gram(keys, members[c].keys, members[c].shares, second, sum);
+    fit.weights(c) = weight / n;
     fit.means[c] = sum / weight;
-    fit.covs[c] = scatter(keys, r, c, members, fit.means[c]) / weight;
+    fit.covs[c] = second / weight - fit.means[c] * fit.means[c].transpose();
     fit.covs[c].diagonal().array() += fit.floor;
   }
   fit.weights /= fit.weights.sum();
 }
 
 // What turns a component's log density into a sum of squares: (key - m)' C^-1 (key - m) =
-// |W' key - W' m|^2 with C = L L', W = L^-T, which is upper triangular.
+// |W' key - W' m|^2 with W W' = C^-1.
 struct Whitening {
-  Matrix W;         // [d,d]
+  Matrix W;         // [d,d] upper triangular
   Vector centre;    // W' m [d]
-  double constant;  // log w - log det L - d/2 log 2 pi
+  double constant;  // log w - log det C / 2 - d/2 log 2 pi
 
   Whitening(double weight, const Vector& mean, const Matrix& cov) {
-    const Index d = mean.size();
-    const Eigen::LLT<Matrix> cholesky(cov);
-    const Matrix L = cholesky.matrixL();
-    W = L.triangularView<Eigen::Lower>().solve(Matrix::Identity(d, d)).transpose();
+    double log_determinant = 0;
+    W = inverse_factor(cov, log_determinant);
     centre = W.transpose() * mean;
-    constant = std::log(weight) - L.diagonal().array().log().sum() -
-               0.5 * static_cast<double>(d) * std::log(2 * std::numbers::pi);
+    constant = std::log(weight) - 0.5 * log_determinant -
+               0.5 * static_cast<double>(mean.size()) * std::log(2 * std::numbers::pi);
   }
 };
 
+std::vector<Whitening> whitenings(const MixtureFit& fit) {
+  std::vector<Whitening> out;
+  for (Index c = 0; c < fit.size(); ++c) {
+    out.emplace_back(fit.weights(c), fit.means[c], fit.covs[c]);
+  }
+  return out;
+}
+
 // log w_c + log N(key_l; m_c, C_c) [n,k].
 Matrix log_joint(const MixtureFit& fit, const MatrixView& keys) {
-  std::vector<Whitening> whitenings;
-  for (Index c = 0; c < fit.size(); ++c) {
-    whitenings.emplace_back(fit.weights(c), fit.means[c], fit.covs[c]);
-  }
+  const std::vector<Whitening> components = whitenings(fit);
   Matrix out(keys.rows(), fit.size());
   for (Index first = 0; first < keys.rows(); first += kBlock) {
     const Index rows = std::min(kBlock, keys.rows() - first);
     for (Index c = 0; c < fit.size(); ++c) {
-      const Whitening& component = whitenings[c];
-      Vector squares = Vector::Zero(rows);
-      add_whitened_squares(keys.middleRows(first, rows), component.W, component.centre, squares);
-      out.col(c).segment(first, rows) = component.constant - 0.5 * squares.array();
+      const Vector squares =
+          whitened_squares(keys.middleRows(first, rows), components[c].W, components[c].centre);
+      out.col(c).segment(first, rows) = components[c].constant - 0.5 * squares.array();
+    }
+  }
+  return out;
+}
+
+// The same where r >= least only, -infinity elsewhere.
+Matrix log_joint_where(const MixtureFit& fit, const MatrixView& keys, const Matrix& r,
+                       double least) {
+  Matrix out = Matrix::Constant(r.rows(), r.cols(), -std::numeric_limits<double>::infinity());
+  const std::vector<Whitening> components = whitenings(fit);
+  const std::vector<Members> members = members_of(r, least);
+  for (Index c = 0; c < fit.size(); ++c) {
+    const std::vector<Index>& rows = members[c].keys;
+    const Vector squares = whitened_squares(keys, rows, components[c].W, components[c].centre);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      out(rows[i], c) = components[c].constant - 0.5 * squares(static_cast<Index>(i));
     }
   }
   return out;
@@ -166,15 +189,53 @@ struct State {
   Matrix r;  // [n,k]
 };
 
-// Up to `steps` EM steps from the responsibilities.
-void iterate(const MatrixView& keys, int steps, double tolerance, State& state) {
-  for (int step = 0; step < steps; ++step) {
-    const double before = state.fit.log_likelihood;
-    maximise(keys, state.r, state.fit);
-    state.r = log_joint(state.fit, keys);
-    state.fit.log_likelihood = normalise(state.r);
-    if (state.fit.log_likelihood - before < tolerance) return;
+void expect(const MatrixView& keys, State& state) {
+  state.r = log_joint(state.fit, keys);
+  state.fit.log_likelihood = normalise(state.r);
+}
+
+// Only over the pairs with r >= least: the log-likelihood becomes a lower bound of it.
+void expect_where(const MatrixView& keys, const Matrix& r, double least, State& state) {
+  state.r = log_joint_where(state.fit, keys, r, least);
+  state.fit.log_likelihood = normalise(state.r);
+}
+
+void maximise(const MatrixView& keys, State& state) {
+  maximise(keys, state.r, state.fit);
+  ++state.fit.steps;
+}
+
+// Some sparse steps and a wider one, at most `most` together.
+void round(const MatrixView& keys, int most, double tolerance, State& state) {
+  const Matrix wide = state.r;
+  double before = -std::numeric_limits<double>::infinity();
+  for (int step = 0; step < std::min(kSparseSteps, most - 1); ++step) {
+    maximise(keys, state);
+    expect_where(keys, state.r, kPlausible, state);
+    if (state.fit.log_likelihood - before < tolerance) break;
+    before = state.fit.log_likelihood;
   }
+  maximise(keys, state);
+  expect_where(keys, wide, kPossible, state);
+}
+
+// EM from the parameters until a round of steps, judged by a full E-step, gains less than tolerance
+// per step. The floor is not part of the likelihood, so a round may lose; then the one before it is
+// the result.
+MixtureFit climb(const MatrixView& keys, const MixtureFitOptions& options, State state) {
+  expect(keys, state);
+  while (!state.fit.converged && state.fit.steps < options.max_iterations) {
+    const MixtureFit before = state.fit;
+    round(keys, options.max_iterations - before.steps, options.tolerance, state);
+    const int steps = state.fit.steps;
+    const double least = before.log_likelihood + options.tolerance * (steps - before.steps);
+    if (state.fit.log_likelihood < least || steps == options.max_iterations) expect(keys, state);
+    const bool converged = state.fit.log_likelihood < least;
+    if (state.fit.log_likelihood < before.log_likelihood) state.fit = before;
+    state.fit.steps = steps;
+    state.fit.converged = converged;
+  }
+  return state.fit;
 }
 
 }  // namespace
@@ -199,13 +260,13 @@ MixtureFit fit_mixture(const MatrixView& keys, Index k, const Stream& stream,
   const int restarts = k == 1 ? 1 : options.restarts;
   for (int attempt = 0; attempt < restarts; ++attempt) {
     State state{start, lloyd(keys, plus_plus(keys, k, stream.split(attempt)))};
-    iterate(keys, options.short_iterations, options.tolerance, state);
+    maximise(keys, state.r, state.fit);
+    expect_where(keys, state.r, kPlausible, state);
     if (attempt == 0 || state.fit.log_likelihood > best.fit.log_likelihood) {
       best = std::move(state);
     }
   }
-  iterate(keys, options.max_iterations, options.tolerance, best);
-  return best.fit;
+  return climb(keys, options, std::move(best));
 }
 
 Matrix responsibilities(const MixtureFit& fit, const MatrixView& keys) {

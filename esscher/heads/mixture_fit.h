@@ -2,9 +2,12 @@
 //
 //   p(k) = sum_c w_c N(k; m_c, C_c),   C_c = sample covariance + floor * I
 //
-// Starts: k-means++ and a few Lloyd steps, several times; the start whose short EM has the highest
-// likelihood is run to convergence. The floor keeps every C_c invertible when a component has fewer
-// keys than dimensions. Deterministic for a given stream.
+// Starts: k-means++ and a few Lloyd steps, several times; EM goes on from the partition that the
+// mixture of its cells makes most likely, for as long as the likelihood rises. In high dimension
+// nearly every key belongs to one or two components: most E-steps look only at the pairs of key and
+// component that an earlier one found plausible, which is EM on a lower bound of the likelihood
+// (Neal and Hinton 1998); a full one decides whether it still rises. The floor keeps every C_c
+// invertible when a component has fewer keys than dimensions. Deterministic for a given stream.
 #pragma once
 
 #include <vector>
@@ -16,9 +19,8 @@ namespace esscher {
 
 struct MixtureFitOptions {
   int restarts = 3;
-  int short_iterations = 1;      // EM steps per start before choosing
-  int max_iterations = 6;        // EM steps of the chosen start: more do not move the surrogates
-  double tolerance = 1e-3;       // stop when the mean log-likelihood gains less than this
+  int max_iterations = 50;       // EM steps, sparse ones included
+  double tolerance = 2e-3;       // per step and key, in nats: a smaller rise is convergence
   double relative_floor = 1e-2;  // floor = this * mean variance of the keys
 };
 
@@ -28,6 +30,8 @@ struct MixtureFit {
   std::vector<Matrix> covs;   // [k] of [d,d], floor included
   double floor = 0;
   double log_likelihood = 0;  // mean over keys
+  int steps = 0;              // EM steps after the start
+  bool converged = false;     // the likelihood had stopped rising before max_iterations
 
   [[nodiscard]] Index size() const { return weights.size(); }
 };

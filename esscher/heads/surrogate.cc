@@ -44,7 +44,7 @@ PromptMoments::PromptMoments(Index components, Vector origin_k, Vector origin_v)
     component.k = Vector::Zero(dk);
     component.v = Vector::Zero(dv);
     component.kk = Matrix::Zero(dk, dk);
-    component.vk = Matrix::Zero(dv, dk);
+    component.kv = Matrix::Zero(dk, dv);
   }
 }
 
@@ -71,31 +71,38 @@ void PromptMoments::add(const MatrixView& keys, const MatrixView& values,
     const auto v_used = v_rows.topRows(used);
     component.vv += v_used.squaredNorm();
     add_gram(k_used, component.kk);
-    add_gram(v_used, k_used, component.vk);
+    add_gram(k_used, v_used, component.kv);
   }
 }
 
-Vector PromptMoments::output(const VectorView& a, double floor) const {
+std::vector<ScoreMixture> PromptMoments::scores(const MatrixView& A, double floor) const {
   const auto k = static_cast<Index>(components_.size());
-  Vector logs(k);
-  std::vector<Vector> outputs(components_.size());
+  const Index dv = origin_v_.size();
+  const ScoreMixture empty{Vector::Zero(k),     Vector::Zero(k),     Vector::Zero(k),
+                           Matrix::Zero(k, dv), Matrix::Zero(k, dv), Vector::Zero(k)};
+  std::vector<ScoreMixture> out(static_cast<std::size_t>(A.rows()), empty);
   for (Index c = 0; c < k; ++c) {
     const Component& sums = components_[c];
     const double w = sums.weight;
-    if (!(w > 0)) {
-      logs(c) = -std::numeric_limits<double>::infinity();
-      outputs[c] = Vector::Zero(origin_v_.size());
-      continue;
-    }
-    const double mean_score = sums.k.dot(a) / w;
-    const double variance = a.dot(sums.kk * a) / w - mean_score * mean_score;
-    logs(c) = std::log(w) + mean_score + 0.5 * (std::max(variance, 0.0) + floor * a.squaredNorm());
+    if (!(w > 0)) continue;
     const Vector mean = sums.v / w;
-    outputs[c] = mean + sums.vk * a / w - mean * mean_score;
+    const double variance = std::max(0.0, sums.vv / w - mean.squaredNorm());
+    Matrix kk_a = Matrix::Zero(A.rows(), A.cols());
+    Matrix vk_a = Matrix::Zero(A.rows(), dv);
+    add_product(A, sums.kk, kk_a);
+    add_product(A, sums.kv, vk_a);
+    for (Index i = 0; i < A.rows(); ++i) {
+      ScoreMixture& query = out[i];
+      const double mu = A.row(i).dot(sums.k) / w;
+      query.weights[c] = w / count_;
+      query.mu[c] = mu;
+      query.tau2[c] =
+          std::max(0.0, A.row(i).dot(kk_a.row(i)) / w - mu * mu) + floor * A.row(i).squaredNorm();
+      query.mean.row(c) = mean;
+      query.cross.row(c) = vk_a.row(i) / w - mu * mean.transpose();
+      query.variance[c] = variance;
+    }
   }
-  const Vector r = softmax(logs);
-  Vector out = origin_v_;
-  for (Index c = 0; c < k; ++c) out += r(c) * outputs[c];
   return out;
 }
 
@@ -121,7 +128,7 @@ Surrogate PromptMoments::surrogate(double floor) const {
     out.mean_k.row(c) += mean_k.transpose();
     out.mean_v.row(c) += mean_v.transpose();
     out.cov_k[c] += sums.kk / w - mean_k * mean_k.transpose();
-    out.cov_vk[c] = sums.vk / w - mean_v * mean_k.transpose();
+    out.cov_vk[c] = sums.kv.transpose() / w - mean_v * mean_k.transpose();
     out.trace_v(c) = std::max(0.0, sums.vv / w - mean_v.squaredNorm());
   }
   return out;
@@ -143,28 +150,6 @@ double PromptMoments::value_variance() const {
   double squares = 0;
   for (const Component& component : components_) squares += component.vv;
   return std::max(0.0, squares / count_ - (mean_v() - origin_v_).squaredNorm());
-}
-
-GaussianMixtureLaw token_law(const Surrogate& surrogate) {
-  const Index dk = surrogate.mean_k.cols();
-  const Index dv = surrogate.mean_v.cols();
-  GaussianMixtureLaw law{.weights = surrogate.weights, .components = {}};
-  for (Index c = 0; c < surrogate.size(); ++c) {
-    const Matrix& Ckk = surrogate.cov_k[c];
-    const Matrix& Cvk = surrogate.cov_vk[c];
-    const Matrix explained = Cvk * Ckk.ldlt().solve(Cvk.transpose());
-    const double rest = std::max(0.0, surrogate.trace_v(c) - explained.trace());
-    GaussianLaw component{.mean = Vector(dk + dv), .cov = Matrix(dk + dv, dk + dv)};
-    component.mean << surrogate.mean_k.row(c).transpose(), surrogate.mean_v.row(c).transpose();
-    component.cov.topLeftCorner(dk, dk) = Ckk;
-    component.cov.bottomLeftCorner(dv, dk) = Cvk;
-    component.cov.topRightCorner(dk, dv) = Cvk.transpose();
-    component.cov.bottomRightCorner(dv, dv) =
-        0.5 * (explained + explained.transpose()) +
-        rest / static_cast<double>(dv) * Matrix::Identity(dv, dv);
-    law.components.push_back(std::move(component));
-  }
-  return law;
 }
 
 }  // namespace esscher

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "esscher/base/linalg.h"
-#include "esscher/measure/gaussian_view.h"
+#include "esscher/prompt/score_mixture.h"
 
 namespace esscher {
 
@@ -26,7 +26,7 @@ struct Surrogate {
   [[nodiscard]] Vector operator()(const VectorView& a) const;
 };
 
-// Per-component sums of 1, k, v, kk', vk' and |v|^2 over a growing prompt. Keys and values are
+// Per-component sums of 1, k, v, kk', kv' and |v|^2 over a growing prompt. Keys and values are
 // measured from fixed origins so that large means cost no digits.
 class PromptMoments {
  public:
@@ -35,9 +35,10 @@ class PromptMoments {
   // keys [n,dk], values [n,dv] relative to the origins; responsibilities [n,components].
   void add(const MatrixView& keys, const MatrixView& values, const MatrixView& responsibilities);
 
-  // The surrogate's output at a without forming it: O(components * dv * dk). `floor` is added to
-  // the diagonal of every key covariance.
-  [[nodiscard]] Vector output(const VectorView& a, double floor) const;
+  // Scores <a, k> and values of each component, for the rows a of A [m,dk], without forming the
+  // surrogate; `floor` is added to the diagonal of every key covariance. Values are relative to the
+  // origin: the surrogate's output is origin_v() + limit(scores).
+  [[nodiscard]] std::vector<ScoreMixture> scores(const MatrixView& A, double floor) const;
   // Moments in absolute coordinates.
   [[nodiscard]] Surrogate surrogate(double floor) const;
 
@@ -56,7 +57,7 @@ class PromptMoments {
     Vector k;       // [dk]
     Vector v;       // [dv]
     Matrix kk;      // [dk,dk]
-    Matrix vk;      // [dv,dk]
+    Matrix kv;      // [dk,dv]
   };
 
   Vector origin_k_;
@@ -64,10 +65,5 @@ class PromptMoments {
   double count_ = 0;
   std::vector<Component> components_;
 };
-
-// A law of tokens z' = (k, v) [dk+dv] with the surrogate's moments, for the exact engine. Of the
-// value covariances only the traces are known and only they matter to mean-square errors: what the
-// keys do not explain is spread evenly over the coordinates.
-GaussianMixtureLaw token_law(const Surrogate& surrogate);
 
 }  // namespace esscher

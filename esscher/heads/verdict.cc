@@ -36,10 +36,9 @@ std::string cause(const HeadDiagnosis& head) {
 }
 
 // What the best mixture would leave on prompts of its own.
-std::string own_prompts(const HeadDiagnosis& head) {
-  if (!head.mixture_control) return "";
-  return "; prompts drawn from that mixture would leave " +
-         short_number(head.mixture_control->lin_c);
+std::string own_prompts(const MixtureRow& best) {
+  if (!best.control) return "";
+  return "; prompts drawn from that mixture would leave " + short_number(best.control->lin_c);
 }
 
 void judge_short(HeadDiagnosis& head) {
@@ -62,7 +61,7 @@ void judge_shape(HeadDiagnosis& head) {
     head.verdict = "needs " + std::to_string(best->k) + " components";
     head.reason = gap + "; a mixture of " + std::to_string(best->k) + " leaves " +
                   short_number(best->split->lin_c) + " on unseen keys (one component " +
-                  short_number(head.gaussian_split.lin_c) + ")" + own_prompts(head);
+                  short_number(head.gaussian_split.lin_c) + ")" + own_prompts(*best);
     return;
   }
   if (head.gaussian.lin_c <= kUseful) {
@@ -74,7 +73,7 @@ void judge_shape(HeadDiagnosis& head) {
   head.reason = gap + "; no mixture tried leaves less than " +
                 (best == nullptr ? std::string("1") : short_number(best->split->lin_c)) +
                 " on unseen keys";
-  if (best != nullptr) head.reason += own_prompts(head);
+  if (best != nullptr) head.reason += own_prompts(*best);
 }
 
 }  // namespace

@@ -11,6 +11,8 @@ namespace {
 
 // Keys that enter the sums together: few enough for the caches.
 constexpr Index kPiece = 512;
+// Queries whose scores are held at the same time.
+constexpr std::size_t kBatch = 64;
 
 // Rows of `rows`, which start at key `first`, on the wanted side of the split.
 Matrix half(const Matrix& rows, Index first, bool fitted) {
@@ -45,10 +47,8 @@ Vector mean_row(const Matrix& rows) { return rows.colwise().mean(); }
 
 class Walk {
  public:
-  Walk(const Head& head, const std::vector<Index>& queries, std::vector<SurrogateModel>& models,
-       const std::function<void(std::size_t)>& reached)
+  Walk(const Head& head, const std::vector<Index>& queries, std::vector<SurrogateModel>& models)
       : models_(models),
-        reached_(reached),
         origin_k_(models.front().moments.origin_k()),
         origin_v_(models.front().moments.origin_v()),
         a_(static_cast<Index>(queries.size()), head.dk),
@@ -71,10 +71,7 @@ class Walk {
     Matrix scores = Matrix::Zero(keys.rows(), a_.rows());
     add_product(keys, Matrix(a_.transpose()), scores);
     std::vector<Matrix> shares;
-    for (const SurrogateModel& model : models_) {
-      shares.push_back(model.fit ? responsibilities(*model.fit, keys)
-                                 : Matrix::Ones(keys.rows(), 1));
-    }
+    for (const SurrogateModel& model : models_) shares.push_back(share(model, keys, first));
     for (Index at = 0; at < keys.rows();) {
       Index stop = std::min(keys.rows(), at + kPiece);  // or where a prompt ends before that
       for (const Index end : ends_) {
@@ -82,16 +79,30 @@ class Walk {
       }
       advance(first + at, keys.middleRows(at, stop - at), values.middleRows(at, stop - at),
               scores.middleRows(at, stop - at), shares, at);
+      std::vector<Index> here;
       for (std::size_t i = 0; i < ends_.size(); ++i) {
-        if (ends_[i] != first + stop) continue;
-        results_[i] = evaluate(static_cast<Index>(i));
-        if (reached_) reached_(i);
+        if (ends_[i] == first + stop) here.push_back(static_cast<Index>(i));
       }
+      evaluate(here);
       at = stop;
     }
   }
 
  private:
+  // Responsibilities [rows,k] for keys that start at key number `first`; those on the other side of
+  // a split are not looked at and stay 0.
+  static Matrix share(const SurrogateModel& model, const Matrix& keys, Index first) {
+    if (!model.fit) return Matrix::Ones(keys.rows(), 1);
+    if (!model.split) return responsibilities(*model.fit, keys);
+    const Matrix fitted = responsibilities(*model.fit, half(keys, first, true));
+    Matrix out = Matrix::Zero(keys.rows(), fitted.cols());
+    Index used = 0;
+    for (Index l = 0; l < keys.rows(); ++l) {
+      if (is_fitted(first + l)) out.row(l) = fitted.row(used++);
+    }
+    return out;
+  }
+
   // Keys that start at key number `first`, all inside or all outside every prompt.
   void advance(Index first, const Matrix& keys, const Matrix& values, const Matrix& scores,
                const std::vector<Matrix>& shares, Index share_row) {
@@ -113,42 +124,65 @@ class Walk {
     }
   }
 
-  [[nodiscard]] PromptResult evaluate(Index i) const {
+  // The queries whose prompt is exactly what the sums hold.
+  void evaluate(const std::vector<Index>& queries) {
+    for (std::size_t first = 0; first < queries.size(); first += kBatch) {
+      const std::size_t count = std::min(kBatch, queries.size() - first);
+      Matrix A(static_cast<Index>(count), a_.cols());
+      for (std::size_t i = 0; i < count; ++i) {
+        A.row(static_cast<Index>(i)) = a_.row(queries[first + i]);
+        results_[queries[first + i]] = measure(queries[first + i]);
+      }
+      for (const SurrogateModel& model : models_) {
+        const std::vector<ScoreMixture> scores = model.moments.scores(A, model.floor());
+        for (std::size_t i = 0; i < count; ++i) judge(model, queries[first + i], scores[i]);
+      }
+    }
+  }
+
+  // All that needs no surrogate.
+  [[nodiscard]] PromptResult measure(Index i) const {
     PromptResult out;
-    out.a = a_.row(i);
     const PromptMoments& gaussian = models_.front().moments;
-    const Vector T = origin_v_ + all_.output(i);
-    const Vector mean_v = gaussian.mean_v();
-    const Vector linear = gaussian.output(out.a, 0.0) - mean_v;  // Cov(V,K) a
+    out.a = a_.row(i);
     out.n = all_.count(i);
-    out.norm = T.norm();
-    out.signal = (T - mean_v).norm();
+    out.norm = (origin_v_ + all_.output(i)).norm();
+    out.signal = (origin_v_ + all_.output(i) - gaussian.mean_v()).norm();
     out.ess = all_.effective_sample_size(i);
     out.kurtosis = all_.score_kurtosis(i);
     out.top_weight = all_.top_weight(i);
     out.top_key = all_.top_key(i);
-    out.moments = {.tau2 = all_.score_variance(i),
-                   .signal2 = linear.squaredNorm(),
-                   .value_var = gaussian.value_variance()};
-    out.uncentred = (T - linear - mean_v * gaussian.mean_k().dot(out.a)).norm();
-    const Vector T_unseen = unseen_.count(i) > 0 ? Vector(origin_v_ + unseen_.output(i)) : T;
-    for (const SurrogateModel& model : models_) {
-      if (!(model.moments.count() > 0)) {  // no fitted key yet: nothing is said, nothing is missed
-        out.errors.push_back(0);
-        continue;
-      }
-      const Vector& truth = model.split ? T_unseen : T;
-      out.errors.push_back((truth - model.moments.output(out.a, model.floor())).norm());
-      if (model.split && model.k == 1) {
-        out.norm_unseen = T_unseen.norm();
-        out.signal_unseen = (T_unseen - model.moments.mean_v()).norm();
-      }
-    }
+    out.moments = {
+        .tau2 = all_.score_variance(i), .signal2 = 0, .value_var = gaussian.value_variance()};
     return out;
   }
 
+  // What one surrogate makes of query i.
+  void judge(const SurrogateModel& model, Index i, const ScoreMixture& scores) {
+    PromptResult& out = results_[i];
+    const PromptMoments& moments = model.moments;
+    const Vector T = origin_v_ + all_.output(i);
+    if (model.k == 1 && !model.split) {
+      const Vector linear = scores.cross.row(0);  // Cov(V,K) a
+      out.moments.signal2 = linear.squaredNorm();
+      out.uncentred = (T - linear - moments.mean_v() * moments.mean_k().dot(out.a)).norm();
+    }
+    if (!(moments.count() > 0)) {  // no fitted key yet: nothing is said, nothing is missed
+      out.errors.push_back(0);
+      out.controls.push_back(kNoControl);
+      return;
+    }
+    const bool unseen = model.split && unseen_.count(i) > 0;
+    const Vector truth = unseen ? Vector(origin_v_ + unseen_.output(i)) : T;
+    out.errors.push_back((truth - origin_v_ - limit(scores)).norm());
+    out.controls.push_back(model.fit && !model.split ? mixture_control(scores, out.n) : kNoControl);
+    if (model.split && model.k == 1) {
+      out.norm_unseen = truth.norm();
+      out.signal_unseen = (truth - moments.mean_v()).norm();
+    }
+  }
+
   std::vector<SurrogateModel>& models_;
-  const std::function<void(std::size_t)>& reached_;
   Vector origin_k_;
   Vector origin_v_;
   Matrix a_;  // [queries,dk]
@@ -184,9 +218,8 @@ std::vector<SurrogateModel> fit_models(const Head& head, const HeadOptions& opti
 }
 
 std::vector<PromptResult> walk_prompt(const Head& head, const std::vector<Index>& queries,
-                                      std::vector<SurrogateModel>& models,
-                                      const std::function<void(std::size_t)>& reached) {
-  Walk walk(head, queries, models, reached);
+                                      std::vector<SurrogateModel>& models) {
+  Walk walk(head, queries, models);
   const Index last = walk.last_end();
   for (Index first = 0; first < last; first += kHeadChunk) {
     const Index rows = std::min(kHeadChunk, last - first);

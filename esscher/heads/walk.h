@@ -3,7 +3,6 @@
 // prompt ends.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <vector>
 
@@ -47,12 +46,12 @@ struct PromptResult {
   QueryMoments moments;
   double uncentred = 0;        // |T - E[v k'] a|
   std::vector<double> errors;  // |T - T_model|, one per model
+  // mixture_control(), one per model; kNoControl for k = 1 and on a split
+  std::vector<double> controls;
 };
 
-// Every query at the end of its prompt. `reached(i)`, if given, is called when the models hold
-// exactly the prompt of queries[i].
+// Every query at the end of its prompt.
 std::vector<PromptResult> walk_prompt(const Head& head, const std::vector<Index>& queries,
-                                      std::vector<SurrogateModel>& models,
-                                      const std::function<void(std::size_t)>& reached = {});
+                                      std::vector<SurrogateModel>& models);
 
 }  // namespace esscher

@@ -142,12 +142,15 @@ TokenMoments::Table TokenMoments::all(long i) const {
   Table G = Table::Zero();
   if (fine_) {
     const Columns y = near(static_cast<double>(i) * kStep);
-    G.leftCols(degree_ + 1) = y.leftCols(5).transpose() * kernel_;
+    G.leftCols(degree_ + 1) = y.leftCols(5).transpose().lazyProduct(kernel_);
     return G;
   }
   const Window w = window(i);
-  G.leftCols(degree_ + 1) = y_->middleRows(w.first, w.count).leftCols(5).transpose() *
-                            kernel_.middleRows(w.kernel, w.count);
+  // 5 x 5 at most: a general product would spend its time packing.
+  G.leftCols(degree_ + 1) = y_->middleRows(w.first, w.count)
+                                .leftCols(5)
+                                .transpose()
+                                .lazyProduct(kernel_.middleRows(w.kernel, w.count));
   G(0, 0) += tail_[w.tail];
   return G;
 }

@@ -1,6 +1,7 @@
 #include "esscher/simd/gemm.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "esscher/base/error.h"
 #include "esscher/simd/dispatch.h"
@@ -81,9 +82,9 @@ void Multiply(const double* a, Index a_row, Index a_col, const double* b, Index 
   }
 }
 
-// out[i] += |sum_p A(i,p) W(p,.) - centre|^2 over W vectors of columns, for R rows.
+// out[i] += |sum_p a[i][p] W(p,.) - centre|^2 over W vectors of columns, for R rows a[i].
 template <int R, int W, class D>
-HWY_INLINE void squares_tile(D d, const double* a, Index a_stride, const double* w, Index w_stride,
+HWY_INLINE void squares_tile(D d, const double* const* a, const double* w, Index w_stride,
                              const double* centre, Index depth, double* out) {
   const Index N = hn::Lanes(d);
   hn::Vec<D> sum[R][W];
@@ -98,7 +99,7 @@ HWY_INLINE void squares_tile(D d, const double* a, Index a_stride, const double*
     for (int j = 0; j < W; ++j) right[j] = hn::LoadU(d, w + p * w_stride + j * N);
     HWY_UNROLL(4)
     for (int i = 0; i < R; ++i) {
-      const auto x = hn::Set(d, a[i * a_stride + p]);
+      const auto x = hn::Set(d, a[i][p]);
       HWY_UNROLL(4)
       for (int j = 0; j < W; ++j) sum[i][j] = hn::MulAdd(x, right[j], sum[i][j]);
     }
@@ -114,26 +115,86 @@ HWY_INLINE void squares_tile(D d, const double* a, Index a_stride, const double*
 
 // R rows against all columns of W, each panel of columns only as deep as it is not zero.
 template <int R>
-HWY_INLINE void squares_block(const double* a, Index a_stride, const double* w,
-                              const double* centre, Index n, double* out) {
+HWY_INLINE void squares_block(const double* const* a, const double* w, const double* centre,
+                              Index n, double* out) {
   const hn::ScalableTag<double> d;
   const hn::CappedTag<double, 1> one;
   const Index N = hn::Lanes(d);
   Index j = 0;
   for (; j + 3 * N <= n; j += 3 * N) {
-    squares_tile<R, 3>(d, a, a_stride, w + j, n, centre + j, j + 3 * N, out);
+    squares_tile<R, 3>(d, a, w + j, n, centre + j, j + 3 * N, out);
   }
-  for (; j + N <= n; j += N) squares_tile<R, 1>(d, a, a_stride, w + j, n, centre + j, j + N, out);
-  for (; j < n; ++j) squares_tile<R, 1>(one, a, a_stride, w + j, n, centre + j, j + 1, out);
+  for (; j + N <= n; j += N) squares_tile<R, 1>(d, a, w + j, n, centre + j, j + N, out);
+  for (; j < n; ++j) squares_tile<R, 1>(one, a, w + j, n, centre + j, j + 1, out);
 }
 
-void WhitenedSquares(const double* a, Index a_stride, const double* w, const double* centre,
-                     Index m, Index n, double* out) {
+// Rows a + row(i) * a_stride for i < m; rows = nullptr: all of them in turn.
+void WhitenedSquares(const double* a, Index a_stride, const Index* rows, const double* w,
+                     const double* centre, Index m, Index n, double* out) {
+  const auto row = [&](Index i) { return a + (rows ? rows[i] : i) * a_stride; };
   Index i = 0;
   for (; i + 4 <= m; i += 4) {
-    squares_block<4>(a + i * a_stride, a_stride, w, centre, n, out + i);
+    const double* four[] = {row(i), row(i + 1), row(i + 2), row(i + 3)};
+    squares_block<4>(four, w, centre, n, out + i);
   }
-  for (; i < m; ++i) squares_block<1>(a + i * a_stride, a_stride, w, centre, n, out + i);
+  for (; i < m; ++i) {
+    const double* one[] = {row(i)};
+    squares_block<1>(one, w, centre, n, out + i);
+  }
+}
+
+// y += x * row over columns [from, n), a few columns before `from` included.
+HWY_INLINE void add_row(double x, const double* row, Index from, Index n, double* y) {
+  const hn::ScalableTag<double> d;
+  const Index N = hn::Lanes(d);
+  const auto xs = hn::Set(d, x);
+  Index j = from - from % N;
+  for (; j + N <= n; j += N) {
+    hn::StoreU(hn::MulAdd(xs, hn::LoadU(d, row + j), hn::LoadU(d, y + j)), d, y + j);
+  }
+  for (; j < n; ++j) y[j] += x * row[j];
+}
+
+// W = U^-1 for C = U'U, U upper triangular; C [n,n] is overwritten by U. Row after row, and only
+// what is right of the diagonal counts.
+void InverseFactor(double* c, Index n, double* w) {
+  for (Index k = 0; k < n; ++k) {
+    double* row = c + k * n;
+    const double inverse = 1 / std::sqrt(row[k]);
+    for (Index j = k; j < n; ++j) row[j] *= inverse;
+    for (Index i = k + 1; i < n; ++i) add_row(-row[i], row, i, n, c + i * n);
+  }
+  std::fill_n(w, n * n, 0.0);
+  for (Index i = n - 1; i >= 0; --i) {
+    double* row = w + i * n;
+    for (Index j = i + 1; j < n; ++j) add_row(-c[i * n + j], w + j * n, j, n, row);
+    row[i] = 1;
+    const double inverse = 1 / c[i * n + i];
+    for (Index j = i; j < n; ++j) row[j] *= inverse;
+  }
+}
+
+// out[i,.] = sqrt(weights[i]) a[rows[i],.], sum += weights[i] a[rows[i],.].
+void GatherRoots(const double* a, Index a_stride, const Index* rows, const double* weights, Index m,
+                 Index n, double* out, double* sum) {
+  const hn::ScalableTag<double> d;
+  const Index N = hn::Lanes(d);
+  for (Index i = 0; i < m; ++i) {
+    const double* row = a + rows[i] * a_stride;
+    const double root = std::sqrt(weights[i]);
+    const auto w = hn::Set(d, weights[i]);
+    const auto r = hn::Set(d, root);
+    Index j = 0;
+    for (; j + N <= n; j += N) {
+      const auto x = hn::LoadU(d, row + j);
+      hn::StoreU(hn::Mul(r, x), d, out + i * n + j);
+      hn::StoreU(hn::MulAdd(w, x, hn::LoadU(d, sum + j)), d, sum + j);
+    }
+    for (; j < n; ++j) {
+      out[i * n + j] = root * row[j];
+      sum[j] += weights[i] * row[j];
+    }
+  }
 }
 
 }  // namespace esscher::HWY_NAMESPACE
@@ -145,6 +206,17 @@ namespace {
 
 HWY_EXPORT(Multiply);
 HWY_EXPORT(WhitenedSquares);
+HWY_EXPORT(GatherRoots);
+HWY_EXPORT(InverseFactor);
+
+// The part of C += A' A, A [m,d], on and right of the diagonal, and some of what is left of it.
+void add_half_gram(const double* a, Index stride, Index m, Index d, double* c) {
+  constexpr Index kPanel = 12;  // rows of C at a time
+  for (Index i = 0; i < d; i += kPanel) {
+    ESSCHER_DISPATCH(Multiply)
+    (a + i, 1, stride, a + i, stride, c + i * d + i, d, std::min(kPanel, d - i), m, d - i);
+  }
+}
 
 }  // namespace
 
@@ -169,23 +241,64 @@ void add_gram(const MatrixView& A, const MatrixView& B, Matrix& C) {
 void add_gram(const MatrixView& A, Matrix& C) {
   check_dimension("add_gram", "C (rows)", C.rows(), A.cols());
   check_dimension("add_gram", "C (columns)", C.cols(), A.cols());
-  constexpr Index kPanel = 12;  // rows of C whose part on and right of the diagonal is computed
+  add_half_gram(A.data(), A.outerStride(), A.rows(), A.cols(), C.data());
+  C.triangularView<Eigen::StrictlyLower>() = C.transpose();
+}
+
+void add_weighted_gram(const MatrixView& A, std::span<const Index> rows,
+                       std::span<const double> weights, Matrix& C, Vector& sum) {
+  constexpr Index kBlock = 64;  // rows that stay in the first-level cache
   const Index d = A.cols();
-  for (Index i = 0; i < d; i += kPanel) {
-    ESSCHER_DISPATCH(Multiply)
-    (A.data() + i, 1, A.outerStride(), A.data() + i, A.outerStride(), C.data() + i * d + i, d,
-     std::min(kPanel, d - i), A.rows(), d - i);
+  const auto count = static_cast<Index>(rows.size());
+  check_dimension("add_weighted_gram", "weights", static_cast<Index>(weights.size()), count);
+  check_dimension("add_weighted_gram", "C (rows)", C.rows(), d);
+  check_dimension("add_weighted_gram", "C (columns)", C.cols(), d);
+  check_dimension("add_weighted_gram", "sum", sum.size(), d);
+  Matrix block(kBlock, d);
+  for (Index first = 0; first < count; first += kBlock) {
+    const Index m = std::min(kBlock, count - first);
+    ESSCHER_DISPATCH(GatherRoots)
+    (A.data(), A.outerStride(), rows.data() + first, weights.data() + first, m, d, block.data(),
+     sum.data());
+    add_half_gram(block.data(), d, m, d, C.data());
   }
   C.triangularView<Eigen::StrictlyLower>() = C.transpose();
 }
 
-void add_whitened_squares(const MatrixView& A, const Matrix& W, const Vector& centre, Vector& out) {
-  check_dimension("add_whitened_squares", "W (rows)", W.rows(), A.cols());
-  check_dimension("add_whitened_squares", "W (columns)", W.cols(), A.cols());
-  check_dimension("add_whitened_squares", "centre", centre.size(), A.cols());
-  check_dimension("add_whitened_squares", "out", out.size(), A.rows());
+namespace {
+
+void squares(const MatrixView& A, const Index* rows, Index count, const Matrix& W,
+             const Vector& centre, double* out) {
+  check_dimension("whitened squares", "W (rows)", W.rows(), A.cols());
+  check_dimension("whitened squares", "W (columns)", W.cols(), A.cols());
+  check_dimension("whitened squares", "centre", centre.size(), A.cols());
+  std::fill_n(out, count, 0.0);
   ESSCHER_DISPATCH(WhitenedSquares)
-  (A.data(), A.outerStride(), W.data(), centre.data(), A.rows(), A.cols(), out.data());
+  (A.data(), A.outerStride(), rows, W.data(), centre.data(), count, A.cols(), out);
+}
+
+}  // namespace
+
+Vector whitened_squares(const MatrixView& A, const Matrix& W, const Vector& centre) {
+  Vector out(A.rows());
+  squares(A, nullptr, A.rows(), W, centre, out.data());
+  return out;
+}
+
+Vector whitened_squares(const MatrixView& A, std::span<const Index> rows, const Matrix& W,
+                        const Vector& centre) {
+  Vector out(static_cast<Index>(rows.size()));
+  squares(A, rows.data(), out.size(), W, centre, out.data());
+  return out;
+}
+
+Matrix inverse_factor(const Matrix& C, double& log_determinant) {
+  check_dimension("inverse_factor", "C (columns)", C.cols(), C.rows());
+  Matrix U = C;
+  Matrix W(C.rows(), C.rows());
+  ESSCHER_DISPATCH(InverseFactor)(U.data(), C.rows(), W.data());
+  log_determinant = 2 * U.diagonal().array().log().sum();
+  return W;
 }
 
 }  // namespace esscher

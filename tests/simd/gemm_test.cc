@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <vector>
+
 #include "esscher/base/error.h"
 #include "esscher/random/stream.h"
 #include "tests/testing.h"
@@ -49,15 +52,58 @@ TEST(Gemm, ReadsBlocksOfLargerMatrices) {
 TEST(Gemm, WhitenedSquaresAreSquaredNormsForAllShapes) {
   for (const Index m : {0, 1, 4, 7}) {
     for (const Index d : {1, 3, 4, 12, 13, 17, 64}) {
-      const Matrix A = random_matrix(m + 2, d + 3, 4).block(1, 2, m, d);
+      const Matrix larger = random_matrix(m + 2, d + 3, 4);
+      const auto A = larger.block(1, 2, m, d);
       const Matrix W = random_matrix(d, d, 5).triangularView<Eigen::Upper>();
       const Vector centre = random_matrix(d, 1, 6);
-      Vector out = Vector::Ones(m);
-      add_whitened_squares(A, W, centre, out);
       const Matrix white = (A * W).rowwise() - centre.transpose();
-      const Vector expected = white.rowwise().squaredNorm().array() + 1.0;
-      EXPECT_TRUE(testing::close(out, expected, 1e-13)) << m << " " << d;
+      const Vector expected = white.rowwise().squaredNorm();
+      EXPECT_TRUE(testing::close(whitened_squares(A, W, centre), expected, 1e-13)) << m << " " << d;
+      std::vector<Index> rows;
+      for (Index i = m - 1; i >= 0; i -= 2) rows.push_back(i);
+      const Vector some = whitened_squares(A, rows, W, centre);
+      ASSERT_EQ(some.size(), static_cast<Index>(rows.size()));
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        EXPECT_TRUE(testing::close(some(static_cast<Index>(i)), expected(rows[i]), 1e-13));
+      }
     }
+  }
+}
+
+TEST(Gemm, WeightedGramsAddTheListedRows) {
+  for (const Index d : {1, 3, 12, 17}) {
+    const Matrix larger = random_matrix(160, d + 3, 7);
+    const auto A = larger.block(1, 2, 150, d);
+    const Matrix start = random_matrix(d, d, 8);
+    for (const std::size_t count : {0, 1, 64, 100}) {
+      std::vector<Index> rows;
+      std::vector<double> weights;
+      Matrix C = start + start.transpose();
+      Matrix want = C;
+      Vector sum = start.col(0);
+      Vector want_sum = sum;
+      for (std::size_t i = 0; i < count; ++i) {
+        rows.push_back(static_cast<Index>(7 * i % 150));
+        weights.push_back(Stream(9).uniform(i));
+        want += weights[i] * A.row(rows[i]).transpose() * A.row(rows[i]);
+        want_sum += weights[i] * A.row(rows[i]).transpose();
+      }
+      add_weighted_gram(A, rows, weights, C, sum);
+      EXPECT_TRUE(testing::close(C, want, 1e-13, 1.0)) << d << " " << count;
+      EXPECT_TRUE(testing::close(sum, want_sum, 1e-13, 1.0)) << d << " " << count;
+    }
+  }
+}
+
+TEST(Gemm, InverseFactorsWhiten) {
+  for (const Index d : {1, 2, 3, 4, 5, 13, 64}) {
+    const Matrix root = random_matrix(d, d, 10);
+    const Matrix C = root * root.transpose() + Matrix::Identity(d, d);
+    double log_determinant = 0;
+    const Matrix W = inverse_factor(C, log_determinant);
+    EXPECT_EQ(Matrix(W.triangularView<Eigen::StrictlyLower>()).norm(), 0) << d;
+    EXPECT_TRUE(testing::close(W.transpose() * C * W, Matrix::Identity(d, d), 1e-12, 1.0)) << d;
+    EXPECT_TRUE(testing::close(log_determinant, std::log(C.determinant()), 1e-12)) << d;
   }
 }
 
@@ -65,9 +111,13 @@ TEST(Gemm, RefusesShapesThatDisagree) {
   Matrix C = Matrix::Zero(2, 2);
   EXPECT_THROW(add_product(Matrix::Zero(2, 3), Matrix::Zero(2, 2), C), DimensionError);
   EXPECT_THROW(add_gram(Matrix::Zero(3, 2), Matrix::Zero(3, 3), C), DimensionError);
-  Vector out = Vector::Zero(2);
-  EXPECT_THROW(add_whitened_squares(C, C, Vector::Zero(3), out), DimensionError);
-  EXPECT_THROW(add_whitened_squares(Matrix::Zero(3, 2), C, Vector::Zero(2), out), DimensionError);
+  Vector sum = Vector::Zero(2);
+  const std::vector<Index> rows = {0, 1};
+  const std::vector<double> weights = {1, 1};
+  EXPECT_THROW(whitened_squares(C, C, Vector::Zero(3)), DimensionError);
+  EXPECT_THROW(whitened_squares(Matrix::Zero(2, 3), C, Vector::Zero(2)), DimensionError);
+  EXPECT_THROW(add_weighted_gram(C, rows, {weights.data(), 1}, C, sum), DimensionError);
+  EXPECT_THROW(add_weighted_gram(Matrix::Zero(2, 3), rows, weights, C, sum), DimensionError);
 }
 
 }  // namespace
