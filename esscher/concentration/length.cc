@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <vector>
 
 #include "esscher/base/error.h"
@@ -10,7 +11,10 @@
 #include "esscher/concentration/constant.h"
 #include "esscher/concentration/gaussian_average.h"
 #include "esscher/concentration/query_error.h"
+#include "esscher/concentration/query_nodes.h"
+#include "esscher/estimate/two_level.h"
 #include "esscher/measure/gaussian_view.h"
+#include "esscher/random/sobol.h"
 
 namespace esscher {
 namespace {
@@ -25,9 +29,25 @@ double quantile_of(std::vector<double> x, double p) {
   return x[k];
 }
 
-Matrix draw_queries(const Problem& p, const LengthOptions& o) {
-  if (!p.nu) return p.points;
-  return p.nu->sample(Stream(o.seed).split(kQueryStream), o.queries).tokens();
+// Averages of exact errors over Gaussian queries go by nets; quantiles need independent draws.
+bool nets_serve(const Problem& p) {
+  return p.nu && gaussian_law(*p.nu) && p.mu.dim() <= kMaxSobolDims;
+}
+
+QueryNodes draw_queries(const Problem& p, const LengthOptions& o, Engine engine) {
+  if (!p.nu) return {p.points, Vector::Ones(p.points.rows())};
+  if (engine == Engine::exact && !o.quantile && nets_serve(p)) {
+    return sobol_queries(*gaussian_law(*p.nu), score_form(p.mu, p.attention), o.queries,
+                         Stream(o.seed).split(kQueryStream));
+  }
+  return {p.nu->sample(Stream(o.seed).split(kQueryStream), o.queries).tokens(),
+          Vector::Ones(o.queries)};
+}
+
+double mean_of(const std::vector<double>& x) {
+  double sum = 0;
+  for (double v : x) sum += v;
+  return sum / static_cast<double>(x.size());
 }
 
 // The squared size of X at one query.
@@ -44,21 +64,38 @@ double limit_norm2(Metric metric, const Problem& p, const VectorView& z) {
   return s2 * z.squaredNorm() * (VC * p.attention.K().transpose()).squaredNorm();
 }
 
-// Smallest L in [1, limit] with D(L) <= eps for a D that falls; nothing if D(limit) > eps.
+// Smallest L in [1, limit] with D(L) <= eps for a D that falls; nothing if D(limit) > eps. D is
+// close to a power law between neighbours, so two steps of three go where that meets eps; the third
+// halves log L and bounds their number.
 std::optional<std::int64_t> bisect(const std::function<double(std::int64_t)>& D, double eps,
                                    std::int64_t limit) {
-  if (D(1) <= eps) return 1;
+  double at_lo = D(1);
+  if (at_lo <= eps) return 1;
   std::int64_t lo = 1, hi = 2;
-  while (D(hi) > eps) {
+  double at_hi = D(hi);
+  while (at_hi > eps) {
     if (hi == limit) return std::nullopt;
     lo = hi;
+    at_lo = at_hi;
     hi = hi > limit / 8 ? limit : hi * 8;
+    at_hi = D(hi);
   }
-  while (hi - lo > 1) {
-    const std::int64_t mid = hi / lo >= 4 ? static_cast<std::int64_t>(std::sqrt(
-                                                static_cast<double>(lo) * static_cast<double>(hi)))
-                                          : lo + (hi - lo) / 2;
-    (D(mid) <= eps ? hi : lo) = mid;
+  for (int step = 1; hi - lo > 1; ++step) {
+    const double x = static_cast<double>(lo), ratio = static_cast<double>(hi) / x;
+    double share = 0.5;
+    if (step % 3 != 0 && at_hi > 0 && std::isfinite(at_lo)) {
+      share = std::log(at_lo / eps) / std::log(at_lo / at_hi);
+    }
+    const double guess = x * std::pow(ratio, share);
+    const std::int64_t mid = std::clamp(static_cast<std::int64_t>(guess), lo + 1, hi - 1);
+    const double value = D(mid);
+    if (value <= eps) {
+      hi = mid;
+      at_hi = value;
+    } else {
+      lo = mid;
+      at_lo = value;
+    }
   }
   return hi;
 }
@@ -111,29 +148,36 @@ Noisy evaluate_mean(const Problem& problem, const LengthOptions& o, Engine engin
           normal_interval(r.value, r.std_error, 1 - kErrorProbability / kMaxLooks)};
 }
 
+// Standard error of a quantile, by order statistics.
+double quantile_spread(const std::vector<double>& x, double p) {
+  const double one = std::sqrt(p * (1 - p) / static_cast<double>(x.size()));
+  return (quantile_of(x, std::min(p + one, 1.0)) - quantile_of(x, std::max(p - one, 0.0))) / 2;
+}
+
 // The quantile over queries; order statistics give its interval whatever the law of the errors.
 Noisy evaluate_quantile(const Problem& problem, const LengthOptions& o, Engine engine,
                         std::int64_t L, std::int64_t factor) {
   LengthOptions more = o;
   more.queries *= factor;
-  const Matrix z = draw_queries(problem, more);
+  const Matrix z = draw_queries(problem, more, engine).z;
   const Stream prompts = Stream(o.seed).split(kPromptStream);
   std::vector<double> errors(static_cast<std::size_t>(z.rows()));
   parallel_for(z.rows(), [&](std::int64_t q) {
-    errors[static_cast<std::size_t>(q)] =
-        query_errors(engine, {o.metric}, {L}, problem.mu, problem.attention, z.row(q).transpose(),
-                     o.replicates, prompts.split(static_cast<std::uint64_t>(q)))[0][0]
-            .value;
+    try {
+      errors[static_cast<std::size_t>(q)] =
+          query_errors(engine, {o.metric}, {L}, problem.mu, problem.attention, z.row(q).transpose(),
+                       o.replicates, prompts.split(static_cast<std::uint64_t>(q)))[0][0]
+              .value;
+    } catch (const DomainError&) {
+      errors[static_cast<std::size_t>(q)] = HUGE_VAL;  // no limit to be close to
+    }
   });
   const double n = static_cast<double>(z.rows()), p = *o.quantile;
   const double half =
       normal_quantile(1 - kErrorProbability / kMaxLooks) * std::sqrt(p * (1 - p) / n);
   const Interval ci{p > half ? quantile_of(errors, p - half) : 0,
                     p + half < 1 ? quantile_of(errors, p + half) : HUGE_VAL};
-  const double one = std::sqrt(p * (1 - p) / n);
-  const double spread =
-      quantile_of(errors, std::min(p + one, 1.0)) - quantile_of(errors, std::max(p - one, 0.0));
-  return {quantile_of(errors, p), spread / 2, ci};
+  return {quantile_of(errors, p), quantile_spread(errors, p), ci};
 }
 
 struct Point {
@@ -220,11 +264,70 @@ LengthAnswer stochastic(LengthAnswer answer, const LengthOptions& o, const Evalu
   return answer;
 }
 
+// Exact weighted error of every query, then its average or quantile over them. Queries that stand
+// for a law leave an error, which an interval at each length turns into a bracket.
+LengthAnswer by_query(LengthAnswer answer, const Problem& problem, const LengthOptions& o,
+                      const QueryNodes& nodes) {
+  const Matrix& z = nodes.z;
+  std::map<std::int64_t, std::vector<double>> known;
+  const auto errors = [&](std::int64_t L) -> const std::vector<double>& {
+    const auto [place, fresh] = known.try_emplace(L, static_cast<std::size_t>(z.rows()));
+    auto& values = place->second;
+    if (!fresh) return values;
+    parallel_for(z.rows(), [&](std::int64_t q) {
+      values[static_cast<std::size_t>(q)] =
+          nodes.weights[q] * query_errors(Engine::exact, {o.metric}, {L}, problem.mu,
+                                          problem.attention, z.row(q).transpose(), 1,
+                                          Stream(0))[0][0]
+                                 .value;
+    });
+    return values;
+  };
+  const auto D = [&](std::int64_t L) {
+    return o.quantile ? quantile_of(errors(L), *o.quantile) : mean_of(errors(L));
+  };
+  answer = certified(std::move(answer), D);
+  if (!answer.length || !problem.nu) return answer;
+  const auto interval = [&](std::int64_t L) -> Noisy {
+    const std::vector<double>& x = errors(L);
+    const double n = static_cast<double>(x.size());
+    if (o.quantile) {
+      const double p = *o.quantile, half = normal_quantile() * std::sqrt(p * (1 - p) / n);
+      return {D(L),
+              quantile_spread(x, p),
+              {p > half ? quantile_of(x, p - half) : 0,
+               p + half < 1 ? quantile_of(x, p + half) : HUGE_VAL}};
+    }
+    const Vector values = Vector::Map(x.data(), static_cast<Index>(x.size()));
+    const bool nets = nets_serve(problem);
+    const Vector means = nets ? Vector(group_means(values, kGroups)) : values;
+    const TwoLevel t = two_level(means, Vector::Zero(means.size()), 1, Queries::random);
+    return {t.mean, t.std_error, t.ci};
+  };
+  const auto lo = bisect([&](std::int64_t L) { return interval(L).ci.lo; }, answer.eps, kMaxLength);
+  const auto hi = bisect([&](std::int64_t L) { return interval(L).ci.hi; }, answer.eps, kMaxLength);
+  answer.status = "estimated";
+  answer.std_error = interval(*answer.length).std_error;
+  answer.error_probability = 0.05;
+  answer.bracket_lo = std::min(lo.value_or(kMaxLength), *answer.length);
+  answer.bracket_hi = std::max(hi.value_or(kMaxLength), *answer.length);
+  answer.explanation = "no token is sampled, but " + std::to_string(z.rows()) +
+                       " queries stand for their law: the answer lies between " +
+                       std::to_string(answer.bracket_lo) + " and " +
+                       std::to_string(answer.bracket_hi) + " except with probability " +
+                       to_text(answer.error_probability);
+  const Vector values = Vector::Map(errors(*answer.length).data(), z.rows());
+  const TailReport tail = tail_report(values);
+  if (!o.quantile && tail.heavy) answer.explanation += "; not to be trusted: " + tail.reason;
+  return answer;
+}
+
 LengthAnswer answer_by(Engine engine, const Problem& problem, const LengthOptions& o) {
   LengthAnswer answer;
   answer.engine = engine;
   answer.eps = o.eps;
-  const Matrix z = draw_queries(problem, o);
+  const QueryNodes nodes = draw_queries(problem, o, engine);
+  const Matrix& z = nodes.z;
   const Index Q = z.rows();
   if (Q < 1) throw_argument("length", "queries", "none", "a law of queries or points");
   check_dimension("length", "attention", problem.attention.dim(), problem.mu.dim());
@@ -234,36 +337,39 @@ LengthAnswer answer_by(Engine engine, const Problem& problem, const LengthOption
   const auto nu = problem.nu ? gaussian_law(*problem.nu) : std::nullopt;
   const bool closed = answer.engine == Engine::exact && mu && nu && !o.quantile;
   std::optional<GaussianAverage> average;
-  std::vector<double> constants(static_cast<std::size_t>(Q)), norms(static_cast<std::size_t>(Q));
+  std::vector<double> constants(static_cast<std::size_t>(Q));
+  std::string note;
   if (closed) {
     average.emplace(std::vector<Metric>{o.metric}, *mu, problem.attention, *nu);
     if (o.relative) answer.eps *= average->limit_norm2(0);
     answer.clt = std::ceil(average->constant(0) / answer.eps);
   } else {
-    double outside = 0;
+    std::vector<double> inside;
     for (Index q = 0; q < Q; ++q) {
+      double& constant = constants[static_cast<std::size_t>(q)];
+      const Vector at = z.row(q).transpose();
+      const double w = nodes.weights[q];
       try {
-        norms[static_cast<std::size_t>(q)] = limit_norm2(o.metric, problem, z.row(q).transpose());
-        constants[static_cast<std::size_t>(q)] =
-            asymptotic_constant(o.metric, problem.mu, problem.attention, z.row(q).transpose());
+        inside.push_back(w * limit_norm2(o.metric, problem, at));
+        constant = w * asymptotic_constant(o.metric, problem.mu, problem.attention, at);
       } catch (const DomainError&) {
-        outside += 1;
+        constant = HUGE_VAL;
       }
     }
-    if (outside > 0) {
-      return never(
-          std::move(answer),
-          problem.mu.name() + " has no limit at " +
-              to_text(outside / static_cast<double>(Q) * 100) +
-              " % of the queries: the tilted integral is infinite, so no prompt length is enough");
+    const double outside =
+        static_cast<double>(Q - static_cast<Index>(inside.size())) / static_cast<double>(Q);
+    if (outside > (o.quantile ? 1 - *o.quantile : 0)) {
+      return never(std::move(answer),
+                   problem.mu.name() + " has no limit at " + to_text(outside * 100) +
+                       " % of the queries: the tilted integral is infinite, so no prompt length "
+                       "is enough");
     }
-    const auto mean = [](const std::vector<double>& x) {
-      double sum = 0;
-      for (double v : x) sum += v;
-      return sum / static_cast<double>(x.size());
-    };
-    if (o.relative) answer.eps *= mean(norms);
-    answer.clt = std::ceil((o.quantile ? quantile_of(constants, *o.quantile) : mean(constants)) /
+    if (outside > 0) {
+      note =
+          "; " + to_text(outside * 100) + " % of the queries have no limit and count as infinite";
+    }
+    if (o.relative) answer.eps *= mean_of(inside);
+    answer.clt = std::ceil((o.quantile ? quantile_of(constants, *o.quantile) : mean_of(constants)) /
                            answer.eps);
   }
   if (!(answer.eps > 0))
@@ -279,27 +385,10 @@ LengthAnswer answer_by(Engine engine, const Problem& problem, const LengthOption
       answer.explanation += "; a quantile of errors that are themselves averages of " +
                             std::to_string(o.replicates) + " prompts is biased upwards";
     }
+    answer.explanation += note;
     return answer;
   }
-  // Exact error of every query, then its average or quantile.
-  const auto D = [&](std::int64_t L) {
-    std::vector<double> errors(static_cast<std::size_t>(Q));
-    parallel_for(Q, [&](std::int64_t q) {
-      errors[static_cast<std::size_t>(q)] =
-          query_errors(Engine::exact, {o.metric}, {L}, problem.mu, problem.attention,
-                       z.row(q).transpose(), 1, Stream(0))[0][0]
-              .value;
-    });
-    if (o.quantile) return quantile_of(errors, *o.quantile);
-    double sum = 0;
-    for (double e : errors) sum += e;
-    return sum / static_cast<double>(Q);
-  };
-  answer = certified(std::move(answer), D);
-  if (answer.status == "certified" && problem.nu) {
-    answer.explanation += " over " + std::to_string(Q) + " queries drawn from their law";
-  }
-  return answer;
+  return by_query(std::move(answer), problem, o, nodes);
 }
 
 }  // namespace

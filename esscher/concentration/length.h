@@ -1,6 +1,8 @@
 // How long is long enough: the smallest L with D(L) <= eps.
 //
-//   exact engine     bisection on D itself, D(L) <= eps < D(L-1) evaluated: "certified"
+//   exact engine     search on D itself, D(L) <= eps < D(L-1) evaluated: "certified", where
+//                    queries are averaged in closed form or given; where queries stand for a law
+//                    their error gives a bracket too: "estimated"
 //   other engines    bisection on estimates; a step decides when an interval excludes eps, drawing
 //                    more queries first, else it stops there: "estimated", with a bracket that
 //                    holds the answer except with the error probability stated

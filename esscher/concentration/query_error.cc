@@ -89,59 +89,71 @@ double square_error(Metric metric, const Attention& attention, const VectorView&
   return 0;
 }
 
-// Sums over prompts at one length.
+// Sums over prompts.
 struct PromptSums {
-  std::vector<Moments> square;  // per metric
-  Vector dm;
-  Matrix VdC;
-  double weights2 = 0;
+  std::vector<CoMoments> square;    // per metric, over lengths
+  std::vector<PromptError> errors;  // per length
 
+  void add(const std::vector<Metric>& metrics, const Attention& attention, const VectorView& z,
+           const std::vector<PromptError>& prompt) {
+    square.resize(metrics.size());
+    Vector squares(static_cast<Index>(prompt.size()));
+    for (std::size_t k = 0; k < metrics.size(); ++k) {
+      for (std::size_t i = 0; i < prompt.size(); ++i) {
+        squares[static_cast<Index>(i)] =
+            square_error(metrics[k], attention, z, prompt[i].dm, prompt[i].VdC);
+      }
+      square[k].add(squares);
+    }
+    add(prompt);
+  }
   void merge(const PromptSums& other) {
-    if (square.empty()) {
-      *this = other;
+    square.resize(other.square.size());
+    for (std::size_t k = 0; k < square.size(); ++k) square[k].merge(other.square[k]);
+    add(other.errors);
+  }
+
+ private:
+  void add(const std::vector<PromptError>& more) {
+    if (errors.empty()) {
+      errors = more;
       return;
     }
-    for (std::size_t k = 0; k < square.size(); ++k) square[k].merge(other.square[k]);
-    dm += other.dm;
-    VdC += other.VdC;
-    weights2 += other.weights2;
+    for (std::size_t i = 0; i < errors.size(); ++i) {
+      errors[i].dm += more[i].dm;
+      errors[i].VdC += more[i].VdC;
+      errors[i].weights2 += more[i].weights2;
+    }
   }
 };
 
 // draw(r) -> one PromptError per length. Blocks of replicates run in parallel and merge in order.
 template <class Draw>
-Table replicate_errors(const std::vector<Metric>& metrics, std::size_t lengths,
-                       const Attention& attention, const VectorView& z, std::int64_t replicates,
-                       const Draw& draw) {
+Table replicate_errors(const std::vector<Metric>& metrics, const Attention& attention,
+                       const VectorView& z, std::int64_t replicates, const Draw& draw) {
   constexpr std::int64_t kReplicates = 16;  // per block
   const std::int64_t blocks = (replicates + kReplicates - 1) / kReplicates;
-  std::vector<std::vector<PromptSums>> sums(static_cast<std::size_t>(blocks));
+  std::vector<PromptSums> sums(static_cast<std::size_t>(blocks));
   parallel_for(blocks, [&](std::int64_t b) {
-    auto& mine = sums[static_cast<std::size_t>(b)];
-    mine.resize(lengths);
     for (std::int64_t r = b * kReplicates; r < std::min(replicates, (b + 1) * kReplicates); ++r) {
-      const std::vector<PromptError> errors = draw(r);
-      for (std::size_t i = 0; i < lengths; ++i) {
-        const PromptError& e = errors[i];
-        PromptSums one{std::vector<Moments>(metrics.size()), e.dm, e.VdC, e.weights2};
-        for (std::size_t k = 0; k < metrics.size(); ++k) {
-          one.square[k].add(square_error(metrics[k], attention, z, e.dm, e.VdC));
-        }
-        mine[i].merge(one);
-      }
+      sums[static_cast<std::size_t>(b)].add(metrics, attention, z, draw(r));
     }
   });
+  PromptSums all;
+  for (const PromptSums& block : sums) all.merge(block);
   Table table(metrics.size());
   const double R = static_cast<double>(replicates);
-  for (std::size_t i = 0; i < lengths; ++i) {
-    PromptSums all;
-    for (const auto& block : sums) all.merge(block[i]);
-    for (std::size_t k = 0; k < metrics.size(); ++k) {
-      QueryError e{all.square[k].mean(), 0, kUnknown, all.weights2 / R};
+  for (std::size_t k = 0; k < metrics.size(); ++k) {
+    const Matrix cov = all.square[k].covariance_of_mean();
+    for (std::size_t i = 0; i < all.errors.size(); ++i) {
+      const PromptError& sum = all.errors[i];
+      const Index l = static_cast<Index>(i);
+      QueryError e{all.square[k].mean()[l], 0, kUnknown, sum.weights2 / R};
       if (replicates > 1) {
-        e.std_error = all.square[k].std_error();
-        const double raw = square_error(metrics[k], attention, z, all.dm / R, all.VdC / R);
+        e.std_error = std::sqrt(cov(l, l));
+        const double raw = square_error(metrics[k], attention, z, sum.dm / R, sum.VdC / R);
         e.bias2 = (R * raw - e.value) / (R - 1);
+        e.cov.assign(cov.row(l).begin(), cov.row(l).begin() + l + 1);
       }
       table[k].push_back(e);
     }
@@ -156,7 +168,7 @@ Table sampled_errors(const std::vector<Metric>& metrics, const std::vector<std::
   const Matrix R = covariance ? Matrix(attention.V().transpose()) : Matrix(attention.dim(), 0);
   const SampledPrompt prompt(*gaussian_mixture_law(mu), attention.tilt(z), R);
   const SampledDraw limit = prompt.limit();
-  return replicate_errors(metrics, lengths.size(), attention, z, replicates, [&](std::int64_t r) {
+  return replicate_errors(metrics, attention, z, replicates, [&](std::int64_t r) {
     std::vector<PromptError> errors;
     for (const SampledDraw& d : prompt.draw(lengths, stream.split(static_cast<std::uint64_t>(r)))) {
       errors.push_back({d.zbar - limit.zbar, (d.CR - limit.CR).transpose(), d.weights2});
@@ -172,7 +184,7 @@ Table direct_errors(const std::vector<Metric>& metrics, const std::vector<std::i
   const Vector m = mu.tilted_mean(a);
   const bool covariance = std::any_of(metrics.begin(), metrics.end(), reads_covariance);
   const Matrix C = covariance ? mu.tilted_cov(a) : Matrix();
-  return replicate_errors(metrics, lengths.size(), attention, z, replicates, [&](std::int64_t r) {
+  return replicate_errors(metrics, attention, z, replicates, [&](std::int64_t r) {
     const Empirical prompt = mu.sample(stream.split(static_cast<std::uint64_t>(r)), lengths.back());
     PrefixTilt tilt(a, covariance);
     std::vector<PromptError> errors;

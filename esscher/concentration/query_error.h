@@ -32,6 +32,9 @@ struct QueryError {
   double std_error = 0;     // over prompts; 0 for exact, and for one prompt, which shows no spread
   double bias2 = kUnknown;  // |E X_hat - X|^2; unknown from one prompt
   double weights2 = 0;      // E sum omega^2: one over the effective sample size
+  // Covariances over prompts of value with the values at shorter lengths, shortest first, and with
+  // itself: prefixes of one prompt move together. Empty where there is no std_error.
+  std::vector<double> cov = {};
 };
 
 struct EngineChoice {

@@ -5,16 +5,19 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <sstream>
 
 #include "esscher/base/error.h"
 #include "esscher/base/parallel.h"
 #include "esscher/concentration/constant.h"
 #include "esscher/concentration/gaussian_average.h"
 #include "esscher/concentration/query_error.h"
+#include "esscher/concentration/query_nodes.h"
 #include "esscher/estimate/two_level.h"
 #include "esscher/measure/affine.h"
 #include "esscher/measure/gaussian_view.h"
 #include "esscher/prompt/exact_mixture.h"
+#include "esscher/random/sobol.h"
 
 namespace esscher {
 namespace {
@@ -50,6 +53,12 @@ double read(const Json& row, const char* key) {
   return x.is_null() ? kUnknown : x.get<double>();
 }
 
+std::string join(const std::vector<double>& numbers) {
+  std::string text;
+  for (double x : numbers) text += (text.empty() ? "" : " ") + to_text(x);
+  return text;
+}
+
 double tau_of(const GaussianLaw& law, const Attention& attention, const VectorView& z) {
   const Vector a = attention.tilt(z);
   return std::sqrt(std::max(0.0, a.dot(law.cov * a)));
@@ -65,11 +74,15 @@ struct Study::State {
   std::optional<GaussianLaw> mu, nu;       // where Gaussian
   std::optional<GaussianAverage> average;  // exact in tokens and queries
   Matrix queries;                          // [Q,d] otherwise
+  Vector weights;                          // [Q], 1 unless by nets
+  Index groups = 0;                        // > 0: as many scramblings of a net; 0: drawn or given
 
-  // The average over the two levels as rows, and the covariance of log D across lengths.
+  // The average over the two levels as rows, and the covariance of log D across lengths, known with
+  // so many degrees of freedom.
   struct Curve {
     std::vector<StudyRow> rows;
     Matrix cov;
+    double dof = std::numeric_limits<double>::infinity();
   };
   [[nodiscard]] std::vector<Json> compute_average(std::size_t i) const;
   [[nodiscard]] std::vector<Json> compute_queries(std::size_t i) const;
@@ -78,6 +91,7 @@ struct Study::State {
                                   StudyResult& result) const;
   [[nodiscard]] double frozen(std::int64_t L) const;
   void draw_queries();
+  [[nodiscard]] std::string query_text() const;
   // Whether the exact engine refuses because of too large a tau; the longest prompt, with the
   // smallest error, refuses first.
   [[nodiscard]] bool too_sharp() const;
@@ -88,7 +102,7 @@ struct Study::State {
 Study::Study(Problem problem, StudyOptions options) {
   check_options(problem, options);
   auto s = std::make_unique<State>(
-      State{std::move(problem), std::move(options), {}, {}, {}, {}, {}, {}});
+      State{std::move(problem), std::move(options), {}, {}, {}, {}, {}, {}, {}, 0});
   s->choice = choose_engine(s->options.engine, s->problem.mu);
   s->mu = gaussian_law(s->problem.mu);
   if (s->problem.nu) s->nu = gaussian_law(*s->problem.nu);
@@ -99,17 +113,16 @@ Study::Study(Problem problem, StudyOptions options) {
   if (s->options.engine == Engine::automatic && s->choice.engine == Engine::exact &&
       s->too_sharp()) {
     s->average.reset();
-    if (s->queries.rows() == 0) s->draw_queries();
     s->choice = sampling_engine(s->problem.mu);
     s->choice.reason +=
         ", because scores beyond tau = " + to_text(s->max_tau()) + " have no exact engine";
+    s->draw_queries();
   }
   if (s->average) {
     s->choice.reason += ", and queries are averaged in closed form";
     for (std::int64_t L : s->options.lengths) s->keys.push_back("L=" + std::to_string(L));
   } else {
-    s->choice.reason +=
-        s->problem.nu ? "; queries are drawn from their law" : "; queries are given";
+    s->choice.reason += s->query_text();
     for (Index q = 0; q < s->queries.rows(); q += kBlock) {
       s->keys.push_back("queries=" + std::to_string(q));
     }
@@ -119,7 +132,38 @@ Study::Study(Problem problem, StudyOptions options) {
 
 void Study::State::draw_queries() {
   const Stream stream = Stream(options.seed).split(kQueryStream);
-  queries = problem.nu ? problem.nu->sample(stream, options.queries).tokens() : problem.points;
+  groups = 0;
+  if (!problem.nu) {
+    if (choice.engine != Engine::exact && options.replicates < 2) {
+      throw_argument("study", "replicates", "1",
+                     "at least 2 for given queries: one prompt shows no spread");
+    }
+    queries = problem.points;
+  } else if (choice.engine == Engine::exact && nu && problem.mu.dim() <= kMaxSobolDims) {
+    groups = kGroups;
+    QueryNodes nodes =
+        sobol_queries(*nu, score_form(problem.mu, problem.attention), options.queries, stream);
+    queries = std::move(nodes.z);
+    weights = std::move(nodes.weights);
+    return;
+  } else {
+    queries = problem.nu->sample(stream, options.queries).tokens();
+  }
+  weights = Vector::Ones(queries.rows());
+}
+
+std::string Study::State::query_text() const {
+  std::string text = "; queries are given";
+  if (groups > 0) {
+    text = "; queries are averaged by " + std::to_string(groups) + " independent scramblings of " +
+           std::to_string(queries.rows() / groups) + " Sobol points";
+  } else if (problem.nu) {
+    text = "; queries are drawn from their law";
+  }
+  if (choice.engine != Engine::exact && options.replicates < 2) {
+    text += "; one prompt per query cannot tell bias from variance, replicates >= 2 can";
+  }
+  return text;
 }
 
 bool Study::State::too_sharp() const {
@@ -196,6 +240,9 @@ std::vector<Json> Study::State::compute_queries(std::size_t i) const {
                         {"asymptotic", number(constant / static_cast<double>(options.lengths[l]))},
                         {"weights2", number(e.weights2)},
                         {"bias", number(e.bias2)}});
+        // Drawn queries show how lengths move together; for given ones prompts have to.
+        if (!problem.nu && !e.cov.empty()) rows.back()["cov"] = join(e.cov);
+        if (groups > 0) rows.back()["weight"] = number(weights[q]);
       }
     }
   });
@@ -240,6 +287,7 @@ Study::State::Curve Study::State::query_curve(std::size_t metric, const std::vec
                                               StudyResult& result) const {
   const Index Q = queries.rows(), nL = static_cast<Index>(options.lengths.size());
   Matrix value(Q, nL), error(Q, nL), weights2(Q, nL), bias(Q, nL), constant(Q, nL);
+  Matrix prompts = Matrix::Zero(nL, nL);  // covariance of the averages over prompts
   std::map<std::int64_t, Index> column;
   for (Index l = 0; l < nL; ++l) column[options.lengths[static_cast<std::size_t>(l)]] = l;
   for (const Json& row : rows) {
@@ -251,12 +299,25 @@ Study::State::Curve Study::State::query_curve(std::size_t metric, const std::vec
     bias(q, l) = read(row, "bias");
     constant(q, l) = row.at("asymptotic").is_null() ? std::numeric_limits<double>::infinity()
                                                     : read(row, "asymptotic");
+    if (!row.contains("cov")) continue;
+    std::istringstream cov(row.at("cov").get<std::string>());
+    const double share = 1 / static_cast<double>(Q * Q);
+    for (Index i = 0; i <= l; ++i) {
+      double x = 0;
+      cov >> x;
+      prompts(i, l) += share * x;
+      if (i < l) prompts(l, i) += share * x;
+    }
   }
+  for (Matrix* x : {&value, &weights2, &bias, &constant}) *x = weights.asDiagonal() * *x;
   const bool fixed = !problem.nu;
   const auto level = fixed ? Queries::fixed : Queries::random;
+  const Matrix by_group = groups > 0 ? group_means(value, groups) : Matrix();
   Curve curve;
   for (Index l = 0; l < nL; ++l) {
-    const TwoLevel t = two_level(value.col(l), error.col(l), options.replicates, level);
+    const TwoLevel t = groups > 0
+                           ? two_level(by_group.col(l), Vector::Zero(groups), 1, level)
+                           : two_level(value.col(l), error.col(l), options.replicates, level);
     StudyRow r;
     r.L = options.lengths[static_cast<std::size_t>(l)];
     r.metric = options.metrics[metric];
@@ -277,20 +338,14 @@ Study::State::Curve Study::State::query_curve(std::size_t metric, const std::vec
     }
     curve.rows.push_back(std::move(r));
   }
-  // Cov(log D_i, log D_j): by queries when they are drawn; prompts of given queries share their
-  // prefixes too, but only variances are known there, so the curve counts them as independent.
-  if (!fixed) {
-    const Vector mean = value.colwise().mean();
-    const Vector inverse = mean.array().max(1e-300).inverse();
-    curve.cov = inverse.asDiagonal() * covariance_of_means(value) * inverse.asDiagonal();
-  } else {
-    curve.cov = Matrix::Zero(nL, nL);
-    for (Index l = 0; l < nL; ++l) {
-      const StudyRow& r = curve.rows[static_cast<std::size_t>(l)];
-      curve.cov(l, l) = std::pow(r.std_error / std::max(r.value, 1e-300), 2);
-    }
-  }
-  if (metric == 0) {
+  // Cov(log D_i, log D_j): by scramblings, by queries when they are drawn, by prompts when given.
+  const Matrix cov = fixed ? prompts : covariance_of_means(groups > 0 ? by_group : value);
+  const Vector inverse = value.colwise().mean().array().max(1e-300).inverse();
+  curve.cov = inverse.asDiagonal() * cov * inverse.asDiagonal();
+  curve.dof = static_cast<double>(fixed        ? Q * std::max<Index>(1, options.replicates - 1)
+                                  : groups > 0 ? groups - 1
+                                               : Q - 1);
+  if (metric == 0 && groups == 0) {
     result.query_length = options.lengths[static_cast<std::size_t>(nL / 2)];
     result.query_values = value.col(nL / 2);
   }
@@ -317,7 +372,8 @@ RegimeReport Study::State::regime() const {
   for (Metric metric : options.metrics) {
     double sum = 0;
     for (Index q = 0; q < queries.rows(); ++q) {
-      sum += asymptotic_constant(metric, problem.mu, problem.attention, queries.row(q).transpose());
+      sum += weights[q] *
+             asymptotic_constant(metric, problem.mu, problem.attention, queries.row(q).transpose());
     }
     r.constants.push_back(sum / static_cast<double>(queries.rows()));
   }
@@ -342,7 +398,7 @@ StudyResult Study::assemble(const std::vector<Json>& rows) const {
     const auto& lengths = s.options.lengths;
     if (lengths.size() >= 3 && values.minCoeff() > 0) {
       MetricFit fit{s.options.metrics[k],
-                    fit_power(lengths, values, curve.cov),
+                    fit_power(lengths, values, curve.cov, curve.dof),
                     local_exponents(lengths, values, curve.cov),
                     {}};
       const auto usable =
@@ -352,13 +408,14 @@ StudyResult Study::assemble(const std::vector<Json>& rows) const {
     }
     std::move(curve.rows.begin(), curve.rows.end(), std::back_inserter(result.rows));
   }
-  if (s.average) {
-    constexpr Index kShown = 400;
+  if (s.average || s.groups > 0) {  // nets do not show how single queries are spread
+    constexpr Index kMaxShown = 400;
+    const Index shown = s.average ? kMaxShown : std::min(kMaxShown, s.options.queries);
     result.query_length = s.options.lengths[s.options.lengths.size() / 2];
     const Stream stream = Stream(s.options.seed).split(kQueryStream);
-    const Matrix z = s.problem.nu->sample(stream, kShown).tokens();
-    result.query_values.resize(kShown);
-    parallel_for(kShown, [&](std::int64_t q) {
+    const Matrix z = s.problem.nu->sample(stream, shown).tokens();
+    result.query_values.resize(shown);
+    parallel_for(shown, [&](std::int64_t q) {
       try {
         result.query_values[q] =
             query_errors(Engine::exact, {s.options.metrics[0]}, {result.query_length}, s.problem.mu,

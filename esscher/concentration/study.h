@@ -5,6 +5,8 @@
 //
 // Gaussian tokens and Gaussian queries: no sampling at all (gaussian_average.h). Otherwise queries
 // are drawn from nu (or given as points), each with its own prompts, and errors count both levels.
+// Mixture tokens and Gaussian queries sample no token, and queries by scrambled nets
+// (query_nodes.h).
 #pragma once
 
 #include <cstdint>
@@ -35,8 +37,9 @@ struct StudyOptions {
   std::vector<std::int64_t> lengths;  // increasing, >= 1
   std::vector<Metric> metrics = {Metric::output, Metric::grad_v, Metric::grad_u};
   Engine engine = Engine::automatic;
-  std::int64_t queries = 512;  // drawn from nu, where it has to be sampled
-  // Prompts per query, where they have to be sampled; one shows neither bias nor variance.
+  std::int64_t queries = 512;  // drawn from nu, where it has to be sampled; nets may take more
+  // Prompts per query, where they have to be sampled; one shows neither bias nor variance, and is
+  // refused for given queries, where it would show no error either.
   std::int64_t replicates = 8;
   std::uint64_t seed = 0;
 };

@@ -33,6 +33,36 @@ double Moments::std_error() const {
   return std::sqrt(variance() / static_cast<double>(n_));
 }
 
+void CoMoments::add(const VectorView& x) {
+  if (n_ == 0) {
+    mean_ = Vector::Zero(x.size());
+    m2_ = Matrix::Zero(x.size(), x.size());
+  }
+  ++n_;
+  const Vector delta = x - mean_;
+  mean_ += delta / static_cast<double>(n_);
+  m2_ += delta * (x - mean_).transpose();
+}
+
+void CoMoments::merge(const CoMoments& other) {
+  if (other.n_ == 0) return;
+  if (n_ == 0) {
+    *this = other;
+    return;
+  }
+  const double n = static_cast<double>(n_);
+  const double m = static_cast<double>(other.n_);
+  const Vector delta = other.mean_ - mean_;
+  mean_ += delta * (m / (n + m));
+  m2_ += other.m2_ + delta * delta.transpose() * (n * m / (n + m));
+  n_ += other.n_;
+}
+
+Matrix CoMoments::covariance_of_mean() const {
+  if (n_ < 2) return Matrix::Zero(mean_.size(), mean_.size());
+  return m2_ / (static_cast<double>(n_) * static_cast<double>(n_ - 1));
+}
+
 Estimate Moments::estimate(Engine engine) const { return {mean_, std_error(), n_, engine}; }
 
 }  // namespace esscher

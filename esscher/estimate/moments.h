@@ -2,11 +2,14 @@
 // associative up to rounding, so blocks, threads and machines combine.
 //
 //   (n, mean, M2),  M2 = sum (x - mean)^2                  Welford / Chan et al. updates
+//
+// and the same for vectors, M2 = sum (x - mean)(x - mean)'.
 #pragma once
 
 #include <cstdint>
 
 #include "esscher/base/estimate.h"
+#include "esscher/base/linalg.h"
 
 namespace esscher {
 
@@ -27,6 +30,22 @@ class Moments {
   std::int64_t n_ = 0;
   double mean_ = 0;
   double m2_ = 0;
+};
+
+class CoMoments {
+ public:
+  void add(const VectorView& x);  // [k], the same k each time
+  void merge(const CoMoments& other);
+
+  [[nodiscard]] std::int64_t count() const { return n_; }
+  [[nodiscard]] const Vector& mean() const { return mean_; }
+  // Covariance [k,k] of the mean: how its entries move together; 0 for fewer than two.
+  [[nodiscard]] Matrix covariance_of_mean() const;
+
+ private:
+  std::int64_t n_ = 0;
+  Vector mean_;
+  Matrix m2_;
 };
 
 }  // namespace esscher

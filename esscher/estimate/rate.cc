@@ -52,7 +52,7 @@ Vector weights(const MatrixView& cov, Index k) {
 }  // namespace
 
 PowerFit fit_power(const std::vector<std::int64_t>& lengths, const VectorView& values,
-                   const MatrixView& cov) {
+                   const MatrixView& cov, double dof) {
   check_curve("fit_power", lengths, values, cov, 3);
   const Vector x = log_lengths(lengths);
   const Vector y = values.array().log();
@@ -68,11 +68,13 @@ PowerFit fit_power(const std::vector<std::int64_t>& lengths, const VectorView& v
   fit.slope = b.dot(y);
   fit.log_c = w.dot(y) / w.sum() - fit.slope * xbar;
   const Vector r = y - (fit.slope * x).array().matrix() - Vector::Constant(k, fit.log_c);
-  const double dof = static_cast<double>(k - 2);
-  const double residual = (w.array() * r.array().square()).sum() / dof / sxx;
-  const double noise = is_exact(cov) ? 0.0 : b.dot(cov * b);
-  fit.std_error = std::sqrt(std::max(residual, noise));
-  fit.ci = student_interval(fit.slope, fit.std_error, dof);
+  const double spare = static_cast<double>(k - 2);
+  const double residual = std::sqrt((w.array() * r.array().square()).sum() / spare / sxx);
+  const double noise = is_exact(cov) ? 0.0 : std::sqrt(std::max(0.0, b.dot(cov * b)));
+  fit.std_error = std::max(residual, noise);
+  const double of_noise = std::isfinite(dof) ? student_quantile(dof) : normal_quantile();
+  const double half = std::max(residual * student_quantile(spare), noise * of_noise);
+  fit.ci = {fit.slope - half, fit.slope + half};
   return fit;
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -22,10 +23,13 @@ struct PowerFit {
   double log_c = 0;
   double slope = 0;
   double std_error = 0;  // of the slope
-  Interval ci;           // of the slope, Student's t with k - 2 degrees of freedom
+  // Of the slope, the wider of two: Student's t with k - 2 degrees of freedom around the misfit,
+  // and with those of the covariance around the noise.
+  Interval ci;
 };
+// dof: degrees of freedom that cov was estimated with.
 PowerFit fit_power(const std::vector<std::int64_t>& lengths, const VectorView& values,
-                   const MatrixView& cov);
+                   const MatrixView& cov, double dof = std::numeric_limits<double>::infinity());
 
 // -(log D_{i+1} - log D_i)/(log L_{i+1} - log L_i), placed at the geometric mean of the two
 // lengths.

@@ -11,8 +11,9 @@ namespace {
 constexpr double kStep = TokenMoments::kStep;
 constexpr double kReach = 8.8;
 
-// L psi <= L e^{u + log_mgf} is negligible before u falls below this, for every 64-bit L.
-double lowest_u(double log_mgf) { return -log_mgf - 130; }
+// L excess <= L e^{u + log_mgf} is negligible against H >= 1/L before u falls below this, for every
+// 64-bit L.
+double lowest_u(double log_mgf) { return -log_mgf - 145; }
 
 }  // namespace
 
@@ -30,7 +31,7 @@ MixtureNodes::MixtureNodes(std::vector<ScorePart> parts, double log_mgf)
 }
 
 bool MixtureNodes::finished(std::int64_t L, double psi) {
-  return static_cast<double>(L - 2) * std::log1p(-std::min(psi, 1.0)) < -90;
+  return static_cast<double>(L - 2) * std::log1p(-std::min(psi, 1.0)) < -60;
 }
 
 long MixtureNodes::stride_for(std::int64_t L) const {
@@ -53,14 +54,15 @@ const MixtureNodes::Node& MixtureNodes::at(long i) {
   const auto [place, fresh] = nodes_.try_emplace(i);
   Node& node = place->second;
   if (!fresh) return node;
-  double G1 = 0, excess = 0;
+  double G1 = 0;
   for (std::size_t k = 0; k < parts_.size(); ++k) {
     const Moments& m = node.moments.emplace_back(Moments{tokens_[k].all(i), tokens_[k].excess(i)});
     node.psi += parts_[k].weight * m.G(0, 0);
     G1 += parts_[k].weight * m.G(1, 0);
-    excess += parts_[k].weight * m.excess;
+    node.G2 += parts_[k].weight * m.G(2, 0);
+    node.excess += parts_[k].weight * m.excess;
   }
-  node.small = excess < G1;
+  node.small = node.excess < G1;
   return node;
 }
 

@@ -26,33 +26,41 @@ class MixtureNodes {
     TokenMoments::Table G;
     double excess;  // E[y] - G_10
   };
+  // Sums over components, and their moments.
   struct Node {
-    double psi = 0;                // sum_k p_k psi_k
-    bool small = false;            // sum_k p_k E[y(1 - e^-y)] < sum_k p_k E[y e^-y]
-    std::vector<Moments> moments;  // per component
+    double psi = 0;      // sum_k p_k psi_k
+    double G2 = 0;       // sum_k p_k E[y^2 e^-y]
+    double excess = 0;   // sum_k p_k E[y(1 - e^-y)]
+    bool small = false;  // excess < sum_k p_k E[y e^-y]
+    std::vector<Moments> moments;
   };
 
   // Calls add(node, survival, du) at every node of the trapezoidal rule for length L. The
-  // integrands need not have one peak, so the ends are where a monotone bound is negligible: on the
-  // left they are below L psi, on the right below (1 - psi)^{L-2}, and 0 once every y is large.
+  // integrands need not have one peak, so the ends are where a monotone bound is negligible against
+  // H = E sum omega^2 = L int G_2 phi^{L-1} du: on the left they are below L excess, on the right
+  // below (1 - psi)^{L-2}, and 0 once every y is large.
   template <class Add>
   void sweep(std::int64_t L, Add add) {
     const long stride = stride_for(L), start = middle(L) / stride * stride;
     const double du = static_cast<double>(stride) * TokenMoments::kStep;
-    const auto visit = [&](long i) {
+    double H = 0;
+    const auto visit = [&](long i) -> const Node& {
       const Node& n = at(i);
-      add(n, Survival(L, n.psi), du);
-      return n.psi;
+      const Survival survival(L, n.psi);
+      H += du * survival.power[1] * n.G2;
+      add(n, survival, du);
+      return n;
     };
     for (long i = start; i <= right_; i += stride) {
-      if (finished(L, visit(i))) break;
+      if (finished(L, visit(i).psi)) break;
     }
-    for (long i = start - stride; static_cast<double>(L) * visit(i) > kNegligible; i -= stride) {
+    for (long i = start - stride; static_cast<double>(L) * visit(i).excess > kNegligible * H;
+         i -= stride) {
     }
   }
 
  private:
-  static constexpr double kNegligible = 1e-36;
+  static constexpr double kNegligible = 1e-24;
   static bool finished(std::int64_t L, double psi);
   [[nodiscard]] long stride_for(std::int64_t L) const;
   // A node with L psi of order 1, by bisection: psi grows from 0 to 1.

@@ -247,6 +247,108 @@ TEST(Study, IntervalsAreCalibrated) {
   EXPECT_LE(covered, highest);
 }
 
+// Limits within which 200 studies must cover at a rate between 90 and 99 %, up to chances of 1e-5.
+void expect_calibrated(int covered, int repeats) {
+  const auto limit = [&](double p, double level) {
+    return quantile(boost::math::binomial(repeats, p), level);
+  };
+  EXPECT_GE(covered, limit(0.90, 1e-5));
+  EXPECT_LE(covered, limit(0.99, 1 - 1e-5));
+}
+
+// Prefixes of one prompt move together, so that many lengths close to each other say little more
+// than few: an interval that counts them as independent covers the true slope too rarely.
+TEST(Study, SlopeIntervalsOfGivenQueriesAreCalibrated) {
+  Problem problem = gaussian_problem(2, 0.4);
+  problem.nu.reset();
+  problem.points = Matrix{{0.5, 0.2}, {-0.3, 0.9}, {1.1, -0.4}};
+  StudyOptions o{{}, {Metric::output}, Engine::exact, 2, 12, 0};
+  for (std::int64_t L = 20; L <= 700; L += L / 12) o.lengths.push_back(L);
+  const double truth = study(problem, o).fits[0].power.slope;
+  o.engine = Engine::sampled;
+  const int repeats = 200;
+  int covered = 0;
+  for (int i = 0; i < repeats; ++i) {
+    o.seed = static_cast<std::uint64_t>(500 + i);
+    const StudyResult r = study(problem, o);
+    covered += r.fits[0].power.ci.contains(truth) ? 1 : 0;
+    ASSERT_GT(r.rows[0].std_error, 0);
+  }
+  RecordProperty("covered", covered);
+  expect_calibrated(covered, repeats);
+}
+
+// Two equal components are one Gaussian, whose average over Gaussian queries is known: the error of
+// a scrambled net must be small and honest.
+TEST(Study, NetsOfQueriesAreAccurateAndHonest) {
+  const Problem one = gaussian_problem(2, 0.5);
+  Problem two = one;
+  two.mu = Mixture(Vector{{0.5, 0.5}}, {one.mu, one.mu});
+  StudyOptions o{{20, 10000}, {Metric::output, Metric::grad_u}, Engine::automatic, 32, 1, 0};
+  const StudyResult truth = study(one, o);
+  const int repeats = 60;
+  std::array<int, 4> covered{};
+  for (int i = 0; i < repeats; ++i) {
+    o.seed = static_cast<std::uint64_t>(i);
+    const StudyResult r = study(two, o);
+    for (std::size_t k = 0; k < 4; ++k) {
+      EXPECT_EQ(r.rows[k].engine, Engine::exact);
+      covered[k] += r.rows[k].ci.contains(truth.rows[k].value) ? 1 : 0;
+    }
+  }
+  for (int c : covered) expect_calibrated(c, repeats);
+  // Against as many draws from the same law, which the study cannot see to be Gaussian.
+  o.queries = 512;
+  const StudyResult net = study(two, o);
+  EXPECT_NE(net.how.find("Sobol"), std::string::npos);
+  Problem drawn = two;
+  drawn.nu = Mixture(Vector{{0.5, 0.5}},
+                     {one.mu, Affine(Vector{{1e-9, 0}}, Matrix::Identity(2, 2), one.mu)});
+  const StudyResult plain = study(drawn, o);
+  for (std::size_t k = 0; k < 4; ++k) {
+    EXPECT_TRUE(agrees({net.rows[k].value, net.rows[k].std_error, 512, Engine::exact},
+                       truth.rows[k].value));
+    EXPECT_LT(net.rows[k].std_error, 0.4 * plain.rows[k].std_error);
+  }
+}
+
+// Over many small studies the covariance that one reports is the covariance that there is.
+TEST(QueryErrors, LengthsCoVaryAsReported) {
+  const Problem p = gaussian_problem(2, 0.5);
+  const Vector z = Vector{{0.7, -0.6}};
+  const std::vector<std::int64_t> lengths = {5, 8, 40};
+  for (Engine engine : {Engine::sampled, Engine::direct}) {
+    CoMoments values;
+    std::array<Moments, 3> reported;
+    for (std::uint64_t i = 0; i < 3000; ++i) {
+      const auto e = query_errors(engine, {Metric::output}, lengths, p.mu, p.attention, z, 5,
+                                  Stream(4).split(i))[0];
+      values.add(Vector{{e[0].value, e[1].value, e[2].value}});
+      ASSERT_EQ(e[2].cov.size(), 3u);
+      EXPECT_TRUE(close(e[2].cov[2], e[2].std_error * e[2].std_error, 1e-12));
+      reported[0].add(e[1].cov[0]);
+      reported[1].add(e[2].cov[0]);
+      reported[2].add(e[2].cov[1]);
+    }
+    const Matrix C = 3000 * values.covariance_of_mean();
+    EXPECT_GT(C(0, 1), 0.4 * C(1, 1));
+    EXPECT_TRUE(close(reported[0].mean(), C(0, 1), 0.2));
+    EXPECT_TRUE(close(reported[2].mean(), C(1, 2), 0.3));
+    EXPECT_TRUE(close(reported[1].mean(), C(0, 2), 0.3));
+  }
+}
+
+TEST(Study, OnePromptPerQuery) {
+  Problem p = gaussian_problem(1, 0.3);
+  const StudyOptions o{{4, 8}, {Metric::output}, Engine::direct, 20, 1, 1};
+  const StudyResult r = study(p, o);
+  EXPECT_TRUE(std::isnan(r.rows[0].bias2));
+  EXPECT_NE(r.how.find("replicates >= 2"), std::string::npos) << r.how;
+  p.nu.reset();
+  p.points = Matrix::Ones(3, 1);
+  EXPECT_THROW(study(p, o), ArgumentError) << "no error can be told";
+}
+
 TEST(Study, HeavyTailsAreFlagged) {
   Problem heavy = gaussian_problem(1, 1.3);  // lambda = 1.69: a frozen softmax at rare queries
   StudyOptions o{{10, 100, 10000}, {Metric::output}, Engine::direct, 300, 1, 5};
@@ -338,6 +440,45 @@ TEST(Length, NeverIsExplained) {
   const LengthAnswer none = shortest_length(laplace, {.eps = 0.1});
   EXPECT_EQ(none.status, "never");
   EXPECT_NE(none.explanation.find("infinite"), std::string::npos);
+}
+
+// Two equal components are one Gaussian, whose answer is certain.
+TEST(Length, QueriesOfALawLeaveABracket) {
+  const Problem one = gaussian_problem(2, 0.4);
+  Problem two = one;
+  two.mu = Mixture(Vector{{0.5, 0.5}}, {one.mu, one.mu});
+  const LengthAnswer want = shortest_length(one, {.eps = 1e-2});
+  const LengthAnswer got = shortest_length(two, {.eps = 1e-2, .queries = 128, .seed = 2});
+  ASSERT_TRUE(got.length && want.length);
+  EXPECT_EQ(want.status, "certified");
+  EXPECT_EQ(got.status, "estimated");
+  EXPECT_EQ(got.engine, Engine::exact);
+  EXPECT_LE(got.value, 1e-2);
+  EXPECT_GT(got.value_before, 1e-2);
+  EXPECT_LE(got.bracket_lo, *want.length);
+  EXPECT_GE(got.bracket_hi, *want.length);
+  EXPECT_LT(got.bracket_lo, got.bracket_hi);
+  EXPECT_TRUE(close(static_cast<double>(got.bracket_hi), static_cast<double>(*want.length), 0.05));
+  EXPECT_EQ(got.error_probability, 0.05);
+  two.nu.reset();
+  two.points = Matrix{{0.5, 1.0}, {-1.0, 0.3}};
+  EXPECT_EQ(shortest_length(two, {.eps = 1e-2}).status, "certified") << "given queries";
+}
+
+// Laplace tokens have no limit at |z| >= 1, a third of these queries: their average has no answer,
+// nor has a high quantile, but a low one has.
+TEST(Length, QuantileBelowTheQueriesWithoutALimit) {
+  Problem p = gaussian_problem(1, 1.0);
+  p.mu = Laplace(1, 1.0);
+  LengthOptions o{.eps = 0.5, .quantile = 0.9, .queries = 200};
+  EXPECT_EQ(shortest_length(p, o).status, "never");
+  o.quantile = 0.3;
+  const LengthAnswer got = shortest_length(p, o);
+  ASSERT_TRUE(got.length.has_value()) << got.explanation;
+  EXPECT_EQ(got.status, "estimated");
+  EXPECT_LE(got.value, 0.5);
+  EXPECT_NE(got.explanation.find("no limit"), std::string::npos) << got.explanation;
+  EXPECT_TRUE(std::isfinite(got.clt));
 }
 
 TEST(Length, StochasticAgreesWithCertified) {

@@ -43,6 +43,33 @@ TEST(Moments, EmptyIsNeutral) {
   EXPECT_EQ(empty.count(), 2);
 }
 
+TEST(CoMoments, DiagonalIsMomentsAndMergeEqualsOnePass) {
+  rc::check([](const std::vector<std::pair<std::int16_t, std::int16_t>>& left,
+               const std::vector<std::pair<std::int16_t, std::int16_t>>& right) {
+    CoMoments a, b, all;
+    Moments first, second, sum;
+    for (bool is_left : {true, false}) {
+      for (const auto& [x, y] : is_left ? left : right) {
+        const Vector v = Vector{{double(x), double(y)}};
+        (is_left ? a : b).add(v);
+        all.add(v);
+        first.add(x);
+        second.add(y);
+        sum.add(double(x) + double(y));
+      }
+    }
+    a.merge(b);
+    RC_ASSERT(a.count() == all.count());
+    if (a.count() < 2) return;
+    const Matrix C = a.covariance_of_mean();
+    const double n = static_cast<double>(a.count());
+    RC_ASSERT(close(C, all.covariance_of_mean(), 1e-11, 1.0));
+    RC_ASSERT(close(a.mean()[1], second.mean(), 1e-12, 1e3));
+    RC_ASSERT(close(C(0, 0), first.variance() / n, 1e-11, 1.0));
+    RC_ASSERT(close(C(0, 0) + 2 * C(0, 1) + C(1, 1), sum.variance() / n, 1e-10, 1.0));
+  });
+}
+
 TEST(Moments, MergeEqualsOnePass) {
   rc::check([](const std::vector<std::int16_t>& left, const std::vector<std::int16_t>& right) {
     Moments a, b, all;

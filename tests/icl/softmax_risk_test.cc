@@ -37,22 +37,6 @@ Estimate simulate(const LinearRegressionTask& task, const Readout& at, Index L, 
   return testing::mean_of(out);
 }
 
-TEST(Sobol, IsStratifiedInEveryCoordinate) {
-  const Matrix points = scrambled_sobol(12, 8, Stream(1));
-  for (Index j = 0; j < points.cols(); ++j) {
-    Vector column = points.col(j);
-    std::sort(column.begin(), column.end());
-    for (Index i = 0; i < column.size(); ++i) {
-      ASSERT_EQ(std::floor(column(i) * 256), double(i)) << "coordinate " << j;
-    }
-  }
-  // The first two coordinates form a (0, 8, 2)-net: one point per 16 x 16 box.
-  Matrix boxes = Matrix::Zero(16, 16);
-  for (Index i = 0; i < 256; ++i) boxes(Index(points(i, 0) * 16), Index(points(i, 1) * 16)) += 1;
-  EXPECT_EQ(boxes, Matrix::Ones(16, 16));
-  EXPECT_NE(points, scrambled_sobol(12, 8, Stream(2)));
-}
-
 TEST(SoftmaxRisk, AgreesWithTokens) {
   const struct {
     Index d, L;

@@ -1,0 +1,66 @@
+#include "esscher/concentration/query_nodes.h"
+
+#include <cmath>
+
+#include "esscher/base/error.h"
+#include "esscher/random/sobol.h"
+
+namespace esscher {
+namespace {
+
+// r_i for decreasing eigenvalues. One direction multiplies E w^2 by r/sqrt(2r - 1).
+Vector inflation(const VectorView& lambda) {
+  constexpr double kMaxSpread = 3;
+  Vector r = Vector::Ones(lambda.size());
+  double spread = 1;
+  for (Index i = 0; i < lambda.size() && lambda[i] > 0.01; ++i) {
+    const double wide = lambda[i] < 0.3 ? 1.5 / (1 - 2 * lambda[i]) : 4.0;
+    spread *= wide / std::sqrt(2 * wide - 1);
+    if (spread > kMaxSpread) break;
+    r[i] = wide;
+  }
+  return r;
+}
+
+}  // namespace
+
+Matrix score_form(const AnyMeasure& mu, const Attention& attention) {
+  const Vector m = mu.mean();
+  const Matrix A =
+      attention.U().transpose() * (mu.second_moment() - m * m.transpose()) * attention.U();
+  return 0.5 * (A + A.transpose());
+}
+
+QueryNodes sobol_queries(const GaussianLaw& nu, const MatrixView& A, Index count,
+                         const Stream& stream) {
+  const Index d = nu.mean.size();
+  check_dimension("sobol_queries", "A", A.rows(), d);
+  const Matrix root = psd_sqrt("sobol_queries", "covariance of the queries", nu.cov);
+  // Eigenvalues come in increasing order.
+  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(root * A * root);
+  const Vector r = inflation(eigen.eigenvalues().reverse());
+  const Matrix F = root * eigen.eigenvectors().rowwise().reverse() * r.cwiseSqrt().asDiagonal();
+  int m = 0;
+  while ((kGroups << m) < count) ++m;
+  const Index points = Index(1) << m;
+  QueryNodes nodes{Matrix(kGroups * points, d), Vector(kGroups * points)};
+  const double scale = std::sqrt(r.prod());
+  for (Index g = 0; g < kGroups; ++g) {
+    const Matrix x = sobol_normals(d, m, stream.split(static_cast<std::uint64_t>(g)));
+    nodes.z.middleRows(g * points, points) = (x * F.transpose()).rowwise() + nu.mean.transpose();
+    const Vector square = x.cwiseAbs2() * (r.array() - 1).matrix();
+    nodes.weights.segment(g * points, points) = scale * (-0.5 * square.array()).exp();
+  }
+  return nodes;
+}
+
+Matrix group_means(const MatrixView& values, Index groups) {
+  const Index rows = values.rows() / groups;
+  Matrix means(groups, values.cols());
+  for (Index g = 0; g < groups; ++g) {
+    means.row(g) = values.middleRows(g * rows, rows).colwise().mean();
+  }
+  return means;
+}
+
+}  // namespace esscher

@@ -1,0 +1,39 @@
+// Gaussian queries N(m,S) by scrambled Sobol points, for engines whose error at a query has no
+// noise:
+//
+//   E_z f(z) = average of w f(z),   z = m + S^{1/2} E R^{1/2} x,   w = prod_i r_i^{1/2} e^{-(r_i-1)
+//   x_i^2/2}
+//
+// x a net of standard normals and E the eigenvectors of S^{1/2} A S^{1/2}, A = U'GU, so that the
+// best coordinates of the net move tau^2 = z'A z most. Errors grow like e^{tau^2} times powers of
+// tau, so r_i = 1.5/(1 - 2 lambda_i), at most 4, draws more of the queries that carry their
+// average; only in the first directions, as long as the weights stay close to 1 on average. Points
+// come in kGroups independent scramblings of 2^k points each; the spread of their averages is the
+// error.
+#pragma once
+
+#include "esscher/attention/attention.h"
+#include "esscher/base/linalg.h"
+#include "esscher/measure/gaussian_view.h"
+#include "esscher/random/stream.h"
+
+namespace esscher {
+
+inline constexpr Index kGroups = 16;
+
+struct QueryNodes {
+  Matrix z;        // [n,d]
+  Vector weights;  // [n], 1 on average over scramblings
+};
+
+// U'GU with G the covariance of mu.
+Matrix score_form(const AnyMeasure& mu, const Attention& attention);
+
+// At least `count` queries, n = kGroups 2^k, group after group. d <= kMaxSobolDims.
+QueryNodes sobol_queries(const GaussianLaw& nu, const MatrixView& A, Index count,
+                         const Stream& stream);
+
+// Averages of values [n,k] over each of `groups` equal runs of rows  [groups,k].
+Matrix group_means(const MatrixView& values, Index groups);
+
+}  // namespace esscher
