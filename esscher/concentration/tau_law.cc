@@ -8,6 +8,7 @@
 
 #include "esscher/base/error.h"
 #include "esscher/base/parallel.h"
+#include "esscher/base/svd.h"
 
 namespace esscher {
 namespace {
@@ -38,19 +39,19 @@ TauLaw::TauLaw(const MatrixView& A, const VectorView& m, const MatrixView& S) : 
   check_dimension("TauLaw", "S", S.rows(), A.rows());
   const Matrix root = psd_sqrt("TauLaw", "A", A);
   const Matrix F = psd_factor("TauLaw", "S", S);
-  Eigen::BDCSVD<Eigen::MatrixXd> svd(root * F, Eigen::ComputeThinU | Eigen::ComputeFullV);
-  const Index r = F.cols(), values = svd.singularValues().size();
+  const Svd system = svd(root * F);
+  const Index r = F.cols(), values = system.s.size();
   const Vector y = root * m;
   lambda_i_ = Vector::Zero(r);
   shift_ = Vector::Zero(r);
-  F_ = F * svd.matrixV();
-  const double floor = values > 0 ? 1e-14 * svd.singularValues()[0] : 0;
+  F_ = F * system.V;
+  const double floor = values > 0 ? 1e-14 * system.s[0] : 0;
   c0_ = y.squaredNorm();
   for (Index i = 0; i < values; ++i) {
-    const double sigma = svd.singularValues()[i];
+    const double sigma = system.s[i];
     if (sigma <= floor || sigma == 0) continue;
     lambda_i_[i] = sigma * sigma;
-    const double along = svd.matrixU().col(i).dot(y);
+    const double along = system.U.col(i).dot(y);
     shift_[i] = along / sigma;
     c0_ -= along * along;
   }

@@ -1,10 +1,10 @@
 #include "esscher/icl/readout.h"
 
-#include <Eigen/SVD>
 #include <algorithm>
 #include <cmath>
 
 #include "esscher/base/error.h"
+#include "esscher/base/svd.h"
 
 namespace esscher {
 namespace {
@@ -165,16 +165,15 @@ Vector parameters_of(const Parametrisation& p, const Readout& readout) {
     return theta;
   }
   // U/scale = X diag(s) Y', K = s^{1/2} X', Q = s^{1/2} Y'.
-  const Eigen::JacobiSVD<Eigen::MatrixXd> svd(readout.U / p.score_scale,
-                                              Eigen::ComputeFullU | Eigen::ComputeFullV);
+  const Svd system = svd(readout.U / p.score_scale);
   const Index rank = std::min(k, D);
-  if (rank < D && svd.singularValues()(rank) > 1e-12 * svd.singularValues()(0)) {
+  if (rank < D && system.s(rank) > 1e-12 * system.s(0)) {
     throw_argument("parameters_of", "key_dim", std::to_string(k), "at least the rank of U");
   }
-  const Vector root = svd.singularValues().head(rank).cwiseSqrt();
+  const Vector root = system.s.head(rank).cwiseSqrt();
   MutableBlock K(theta.data(), k, D), Q(theta.data() + k * D, k, D);
-  K.topRows(rank) = root.asDiagonal() * svd.matrixU().leftCols(rank).transpose();
-  Q.topRows(rank) = root.asDiagonal() * svd.matrixV().leftCols(rank).transpose();
+  K.topRows(rank) = root.asDiagonal() * system.U.leftCols(rank).transpose();
+  Q.topRows(rank) = root.asDiagonal() * system.V.leftCols(rank).transpose();
   if (p.space == ParameterSpace::KQV) {
     theta.tail(D) = readout.r;
     return theta;

@@ -1,0 +1,10 @@
+#include "esscher/base/svd.h"
+
+namespace esscher {
+
+Svd svd(const MatrixView& A) {
+  const Eigen::BDCSVD<Eigen::MatrixXd> system(A, Eigen::ComputeThinU | Eigen::ComputeFullV);
+  return {system.matrixU(), system.singularValues(), system.matrixV()};
+}
+
+}  // namespace esscher
