@@ -1,12 +1,11 @@
 // The authors' training step (theory.md section 6: KQVO, d = 5, batch 128, fresh prompts): time per
 // step and per token, sampled engine.
 //
-//   train_step_bench                        Google Benchmark: steps at several lengths, 1 and 2
-//   threads train_step_bench --time L STEPS         best and median nanoseconds per step, as JSON
-//   (1 thread) train_step_bench --gradient L BATCHES   mean and standard error of the gradient at
-//   the first
-//                                           parameters, with those parameters, as JSON
-// The last two serve bench/against_torch/train_step.py.
+//   train_step_bench                        steps at several lengths, 1 and 2 threads
+//   train_step_bench --time L STEPS         nanoseconds per step, best and median, 1 thread
+//   train_step_bench --gradient L BATCHES   mean and error of the first gradient
+//
+// The last two print JSON for bench/against_torch/train_step.py.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
