@@ -158,8 +158,7 @@ class Leaf {
   void RunTile(std::size_t first, std::size_t m) {
     const D d;
     if (short_) {
-      ToColumns(d, task_.keys, first, m, keys_.shift, columns_);
-      ColumnDots<kProduct>(d, columns_, m, a_, r_, s_, t_);
+      ToColumns<kProduct>(d, task_.keys, first, m, keys_.shift, a_, r_, columns_, s_, t_);
       if (!FinishScores<kProduct>(first, m)) return;
       SumColumnsOf<kProduct>(d, columns_, m, s_, k_, tile_sum_, tile_product_);
       AddTile<kProduct>();
