@@ -44,11 +44,11 @@ std::string table_text(const StudyResult& r, const std::vector<SigmaPoint>& swee
   for (const StudyRow& row : r.rows) {
     const std::string ci =
         row.std_error == 0 ? "exact" : fmt::format("[{:.5g}, {:.5g}]", row.ci.lo, row.ci.hi);
-    out += fmt::format("{:>8}  {:>14}  {:>11.5g}  {:>24}  {:>11}  {:>9}  {:>7}  {:>7}  {:>7}{}\n",
-                       name(row.metric), row.L, row.value, ci, short_or_dash(row.asymptotic),
-                       short_or_dash(row.ess), short_or_dash(100 * row.bias2 / row.value),
-                       short_or_dash(std::isfinite(row.frozen) ? 1 - 1 / row.ess : NAN),
-                       short_or_dash(row.frozen), row.heavy ? "  !" : "");
+    out +=
+        fmt::format("{:>8}  {:>14}  {:>11.5g}  {:>24}  {:>11}  {:>9}  {:>7}  {:>7}  {:>7}{}\n",
+                    name(row.metric), row.L, row.value, ci, short_or_dash(row.asymptotic),
+                    short_or_dash(row.ess), short_or_dash(100 * row.bias2 / row.value),
+                    short_or_dash(row.shrink()), short_or_dash(row.frozen), row.heavy ? "  !" : "");
     heavy = heavy || row.heavy;
   }
   if (heavy)

@@ -37,8 +37,8 @@ bool nets_serve(const Problem& p) {
 QueryNodes draw_queries(const Problem& p, const LengthOptions& o, Engine engine) {
   if (!p.nu) return {p.points, Vector::Ones(p.points.rows())};
   if (engine == Engine::exact && !o.quantile && nets_serve(p)) {
-    return sobol_queries(*gaussian_law(*p.nu), score_form(p.mu, p.attention), o.queries,
-                         Stream(o.seed).split(kQueryStream));
+    return sobol_queries(*gaussian_law(*p.nu), score_form(*gaussian_mixture_law(p.mu), p.attention),
+                         o.queries, Stream(o.seed).split(kQueryStream));
   }
   return {p.nu->sample(Stream(o.seed).split(kQueryStream), o.queries).tokens(),
           Vector::Ones(o.queries)};

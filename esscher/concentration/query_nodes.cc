@@ -24,11 +24,13 @@ Vector inflation(const VectorView& lambda) {
 
 }  // namespace
 
-Matrix score_form(const AnyMeasure& mu, const Attention& attention) {
-  const Vector m = mu.mean();
-  const Matrix A =
-      attention.U().transpose() * (mu.second_moment() - m * m.transpose()) * attention.U();
-  return 0.5 * (A + A.transpose());
+Matrix score_form(const GaussianMixtureLaw& mu, const Attention& attention) {
+  Matrix sharpest = Matrix::Zero(attention.dim(), attention.dim());
+  for (const GaussianLaw& part : mu.components) {
+    Matrix A = attention.U().transpose() * part.cov * attention.U();
+    if (A.trace() > sharpest.trace()) sharpest = std::move(A);
+  }
+  return 0.5 * (sharpest + sharpest.transpose());
 }
 
 QueryNodes sobol_queries(const GaussianLaw& nu, const MatrixView& A, Index count,

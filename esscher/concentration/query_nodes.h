@@ -19,15 +19,16 @@
 
 namespace esscher {
 
-inline constexpr Index kGroups = 16;
+inline constexpr Index kGroups = 8;
 
 struct QueryNodes {
   Matrix z;        // [n,d]
   Vector weights;  // [n], 1 on average over scramblings
 };
 
-// U'GU with G the covariance of mu.
-Matrix score_form(const AnyMeasure& mu, const Attention& attention);
+// U'GU of the component with the sharpest scores: distances between components only bound the
+// error.
+Matrix score_form(const GaussianMixtureLaw& mu, const Attention& attention);
 
 // At least `count` queries, n = kGroups 2^k, group after group. d <= kMaxSobolDims.
 QueryNodes sobol_queries(const GaussianLaw& nu, const MatrixView& A, Index count,

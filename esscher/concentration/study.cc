@@ -142,7 +142,8 @@ void Study::State::draw_queries() {
   } else if (choice.engine == Engine::exact && nu && problem.mu.dim() <= kMaxSobolDims) {
     groups = kGroups;
     QueryNodes nodes =
-        sobol_queries(*nu, score_form(problem.mu, problem.attention), options.queries, stream);
+        sobol_queries(*nu, score_form(*gaussian_mixture_law(problem.mu), problem.attention),
+                      options.queries, stream);
     queries = std::move(nodes.z);
     weights = std::move(nodes.weights);
     return;

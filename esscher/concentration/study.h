@@ -9,6 +9,7 @@
 // (query_nodes.h).
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -58,6 +59,10 @@ struct StudyRow {
   double frozen = 0;   // fraction of queries with L < e^{tau^2}; NaN unless scores are Gaussian
   bool heavy = false;  // the interval cannot be trusted: see flag
   std::string flag;
+
+  // E_z[M1/tau^2] = 1 - E_z[H] of Gaussian tokens, which alone have a frozen fraction: the factor
+  // by which a finite prompt shrinks the operator; else NaN.
+  [[nodiscard]] double shrink() const { return std::isfinite(frozen) ? 1 - 1 / ess : frozen; }
 };
 
 struct MetricFit {

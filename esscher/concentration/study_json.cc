@@ -8,9 +8,6 @@ namespace {
 Json interval(const Interval& ci) { return Json::array({number(ci.lo), number(ci.hi)}); }
 
 Json row_json(const StudyRow& r) {
-  // Gaussian tokens, which alone have a frozen fraction: E_z[M1/tau^2] = 1 - E_z[H], the factor by
-  // which a finite prompt shrinks the operator.
-  const double shrink = std::isfinite(r.frozen) ? 1 - 1 / r.ess : NAN;
   Json j = {{"L", r.L},
             {"metric", name(r.metric)},
             {"engine", name(r.engine)},
@@ -21,7 +18,7 @@ Json row_json(const StudyRow& r) {
             {"ess", number(r.ess)},
             {"bias", number(r.bias2)},
             {"variance", number(r.variance)},
-            {"shrink", number(shrink)},
+            {"shrink", number(r.shrink())},
             {"frozen", number(r.frozen)},
             {"heavy", r.heavy}};
   if (r.heavy) j["flag"] = r.flag;

@@ -46,7 +46,8 @@ Json scale_of(const Axis& axis) {
 Json axis_of(const Axis& axis) {
   // Powers of ten only: a label at every 2 and 5 is noise on a paper-like figure.
   if (!axis.log) return {{"format", "~g"}};
-  return {{"format", "~g"}, {"tickCount", 8}, {"labelOverlap", "greedy"}};
+  // Six digits: powers of ten from 1e+6 on are written as such and leave room for each other.
+  return {{"format", ".6~g"}, {"tickCount", 8}, {"labelOverlap", "greedy"}};
 }
 
 Json quantity(const Axis& axis) {

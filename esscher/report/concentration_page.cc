@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <numeric>
 
 #include "esscher/report/chart.h"
 
@@ -33,6 +35,16 @@ CurveChart length_chart(const std::string& data, Axis y) {
   return chart;
 }
 
+Json curve_row(const StudyRow& row) {
+  return {{"L", row.L},
+          {"metric", name(row.metric)},
+          {"value", number(row.value)},
+          {"low", number(row.ci.lo)},
+          {"high", number(row.ci.hi)}};
+}
+
+std::string brief(double x) { return std::isfinite(x) ? fmt::format("{:.4g}", x) : "-"; }
+
 void add_bound(const BoundReport& bound, const StudyResult& r, CurveChart chart, Json& section,
                Json& page) {
   section["statement"] =
@@ -50,16 +62,20 @@ void add_bound(const BoundReport& bound, const StudyResult& r, CurveChart chart,
                                                       : "fails"},
                         {"text", bound.verdict}};
   if (bound.fits.empty()) return;
-  Json line = Json::array();
+  // Only the metrics that the proposition is about: another curve may cross the bound freely.
+  Json line = Json::array(), bounded = Json::array();
   for (const BoundFit& f : bound.fits) {
     for (const StudyRow& row : r.rows) {
       if (row.metric != f.metric || row.L < 2) continue;
+      bounded.push_back(curve_row(row));
       line.push_back({{"L", row.L},
                       {"metric", name(f.metric)},
                       {"value", number(bound_at(f, bound.sigma, row.L))}});
     }
   }
+  page["datasets"]["bounded"] = std::move(bounded);
   page["datasets"]["bound"] = std::move(line);
+  chart.data = "bounded";
   chart.reference_data = "bound";
   section["figures"].push_back(
       figure("bound", curve_chart(chart),
@@ -85,11 +101,7 @@ void add_curve(const StudyResult& r, const std::optional<BoundReport>& bound,
   Json curve = Json::array(), reference = Json::array();
   bool heavy = false;
   for (const StudyRow& row : r.rows) {
-    curve.push_back({{"L", row.L},
-                     {"metric", name(row.metric)},
-                     {"value", number(row.value)},
-                     {"low", number(row.ci.lo)},
-                     {"high", number(row.ci.hi)}});
+    curve.push_back(curve_row(row));
     if (std::isfinite(row.asymptotic)) {
       reference.push_back(
           {{"L", row.L}, {"metric", name(row.metric)}, {"value", number(row.asymptotic)}});
@@ -97,17 +109,25 @@ void add_curve(const StudyResult& r, const std::optional<BoundReport>& bound,
     heavy = heavy || row.heavy;
   }
   CurveChart chart = length_chart("curve", {.column = "value", .title = "D(L)", .log = true});
-  if (!reference.empty()) chart.reference_data = "asymptote";
+  const bool asymptote = !reference.empty();
+  if (asymptote) chart.reference_data = "asymptote";
   page["datasets"]["curve"] = std::move(curve);
   page["datasets"]["asymptote"] = std::move(reference);
   const std::string action = heavy ? "The band cannot be trusted where rare queries carry the "
                                      "average: use the exact engine or more queries."
                                    : "Read off the length at which your tolerance is met; `esscher "
-                                     "length --eps` gives it exactly.";
-  Json s = section(
-      "curve", "Distance from the limit", r.how + ". " + r.regime.text + ".",
-      Json::array({figure("curve", curve_chart(chart),
-                          "Solid: D(L) with its 95 % band. Dashed: constant/L. " + action)}));
+                                     "length --eps` gives it.";
+  std::string regime = r.regime.text;
+  if (std::isfinite(r.regime.lambda)) {
+    regime += fmt::format(" (lambda = {:.4g}, gamma = {:.4g})", r.regime.lambda, r.regime.gamma);
+  }
+  const bool sampled = std::any_of(r.rows.begin(), r.rows.end(),
+                                   [](const StudyRow& row) { return row.std_error > 0; });
+  const std::string lines =
+      std::string(sampled ? "Solid: D(L) with its 95 % band. " : "Solid: D(L), without error. ") +
+      (asymptote ? "Dashed: constant/L. " : "The constant of 1/L is infinite here. ");
+  Json s = section("curve", "Distance from the limit", r.how + ". " + regime + ".",
+                   Json::array({figure("curve", curve_chart(chart), lines + action)}));
   if (exact) {
     add_twin("exact", *exact,
              "Dashed: the exact engine, without sampling. Where it leaves the band, believe it and "
@@ -125,8 +145,12 @@ void add_curve(const StudyResult& r, const std::optional<BoundReport>& bound,
 }
 
 void add_exponents(const StudyResult& r, Json& page) {
-  Json local = Json::array(), shapes = Json::array();
+  Json local = Json::array(), shapes = Json::array(), slopes = Json::array();
   for (const MetricFit& f : r.fits) {
+    slopes.push_back(
+        Json::array({name(f.metric), fmt::format("{:.4f}", f.power.slope),
+                     fmt::format("[{:.4f}, {:.4f}]", f.power.ci.lo, f.power.ci.hi),
+                     fmt::format("{:.4f}", f.local.back().exponent), brief(r.regime.gamma)}));
     for (const LocalExponent& e : f.local) {
       local.push_back({{"L", number(e.L)},
                        {"metric", name(f.metric)},
@@ -150,9 +174,15 @@ void add_exponents(const StudyResult& r, Json& page) {
                        "local", curve_chart(chart),
                        "At 1 doubling the prompt halves the error; below 1 longer prompts buy less "
                        "than that.")}));
-  s["tables"] = Json::array({{{"title", "Shapes compared by AIC"},
-                              {"columns", {"metric", "shape", "c", "g", "weight"}},
-                              {"rows", std::move(shapes)}}});
+  s["tables"] = Json::array(
+      {{{"title", "One slope for all lengths; the last local exponent beside the predicted one"},
+        {"columns", {"metric", "slope", "95 % interval", "last exponent", "predicted"}},
+        {"rows", std::move(slopes)}}});
+  if (!shapes.empty()) {
+    s["tables"].push_back({{"title", "Shapes compared by AIC: the weight says how likely each is"},
+                           {"columns", {"metric", "shape", "c", "g", "weight"}},
+                           {"rows", std::move(shapes)}});
+  }
   page["sections"].push_back(std::move(s));
 }
 
@@ -186,8 +216,12 @@ void add_sigma(const std::vector<SigmaPoint>& sigmas, Json& page) {
 
 void add_split(const StudyResult& r, Json& page) {
   Json split = Json::array(), frozen = Json::array(), figures = Json::array();
+  Json table = Json::array();
   for (const StudyRow& row : r.rows) {
     if (row.metric != r.rows.front().metric) break;
+    table.push_back(
+        Json::array({row.L, brief(row.value), brief(row.ess), brief(100 * row.bias2 / row.value),
+                     brief(row.shrink()), brief(row.frozen)}));
     if (std::isfinite(row.bias2)) {
       split.push_back({{"L", row.L}, {"part", "bias"}, {"value", number(row.bias2)}});
       split.push_back({{"L", row.L}, {"part", "variance"}, {"value", number(row.variance)}});
@@ -218,18 +252,32 @@ void add_split(const StudyResult& r, Json& page) {
         "The frozen fraction: these queries see one token instead of the prompt. If it is not "
         "small, shrink the scores before lengthening the prompt."));
   }
-  if (figures.empty()) return;
-  page["sections"].push_back(
+  Json s =
       section("why", "Why", "Bias and variance, and the queries that are too sharp for the length.",
-              std::move(figures)));
+              std::move(figures));
+  s["tables"] = Json::array(
+      {{{"title",
+         fmt::format("{}: the tokens a query really sees (ESS), the bias in % of D(L), the "
+                     "factor that shrinks the operator, the frozen fraction",
+                     name(r.rows.front().metric))},
+        {"columns", {"L", "D(L)", "ESS", "bias %", "shrink", "frozen"}},
+        {"rows", std::move(table)}}});
+  page["sections"].push_back(std::move(s));
 }
 
 void add_queries(const StudyResult& r, Json& page) {
   Json values = Json::array();
+  std::vector<double> errors;
   for (double v : r.query_values) {
-    if (v > 0 && std::isfinite(v)) values.push_back({{"log10_error", std::log10(v)}});
+    if (!(v > 0) || !std::isfinite(v)) continue;
+    values.push_back({{"log10_error", std::log10(v)}});
+    errors.push_back(v);
   }
   if (values.size() < 2) return;
+  std::sort(errors.begin(), errors.end(), std::greater<>());
+  const auto worst = static_cast<std::ptrdiff_t>(std::max<std::size_t>(1, errors.size() / 20));
+  const double share = std::accumulate(errors.begin(), errors.begin() + worst, 0.0) /
+                       std::accumulate(errors.begin(), errors.end(), 0.0);
   page["datasets"]["queries"] = std::move(values);
   HistogramChart chart;
   chart.data = "queries";
@@ -238,8 +286,12 @@ void add_queries(const StudyResult& r, Json& page) {
       "queries", "Over queries", fmt::format("Errors of single queries at L = {}.", r.query_length),
       Json::array(
           {figure("queries", histogram_chart(chart),
-                  "A long right end means the average is about few queries: ask `esscher length "
-                  "--quantile` instead.")})));
+                  fmt::format("The worst 5 % of these {} queries carry {:.0f} % of the average; {}",
+                              errors.size(), 100 * share,
+                              share > 0.3 ? "it is about few queries, so ask `esscher length "
+                                            "--quantile 0.95` for the length that serves most."
+                                          : "it speaks for most queries, so `esscher length "
+                                            "--eps` serves them too."))})));
 }
 
 }  // namespace

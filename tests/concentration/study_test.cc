@@ -457,7 +457,8 @@ TEST(Length, QueriesOfALawLeaveABracket) {
   EXPECT_GT(got.value_before, 1e-2);
   EXPECT_LE(got.bracket_lo, *want.length);
   EXPECT_GE(got.bracket_hi, *want.length);
-  EXPECT_LT(got.bracket_lo, got.bracket_hi);
+  EXPECT_LT(got.bracket_lo, *got.length);
+  EXPECT_GT(got.bracket_hi, *got.length);
   EXPECT_TRUE(close(static_cast<double>(got.bracket_hi), static_cast<double>(*want.length), 0.05));
   EXPECT_EQ(got.error_probability, 0.05);
   two.nu.reset();
