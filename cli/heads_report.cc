@@ -55,8 +55,8 @@ Json overview_table(const std::vector<Json>& rows) {
   }
   return {{"title", "One row per head; a click on a column sorts"},
           {"columns",
-           {"head", "verdict", "lin_c", "control", "lin", "tau²", "ESS", "frozen", "linear from L",
-            "n", "d"}},
+           {"head", "verdict", "lin_c", "control", "lin", "tau²", "ESS", "frozen", "L needed", "n",
+            "d"}},
           {"rows", body}};
 }
 
@@ -106,8 +106,8 @@ Json overview_section(const std::vector<Json>& rows) {
        "All figures are medians over queries, each with the prompt it really had. lin and lin_c "
        "are the error of the Gaussian limit relative to |T| and to |T - mean V| (1: no better "
        "than the mean value). control is what lin_c would be for Gaussian keys with the same "
-       "moments and length, from the exact engine. frozen is the share of queries with "
-       "n < exp(tau²)."},
+       "moments and length, from the exact engine, and L needed the length from which such keys "
+       "would be within the tolerance. frozen is the share of queries with n < exp(tau²)."},
       {"formulas", {kLimitFormula}},
       {"figures", {{{"id", "error-tau2"}, {"spec", spec}, {"caption", caption}}}},
       {"tables", {overview_table(rows)}}};
@@ -169,7 +169,7 @@ Json number_table(const Json& row) {
                      three(mixture["control_lin_c"]), mixture["control_queries"].get<Index>(),
                      row["queries"].get<Index>())});
   }
-  body.push_back({"limit within tolerance from L", row["linear_from_text"]});
+  body.push_back({"Gaussian keys within tolerance from L", row["linear_from_text"]});
   return {{"title", row["causal"].get<bool>() ? "Numbers (causal head: each query sees the keys "
                                                 "before it)"
                                               : "Numbers (every query sees every key)"},
@@ -249,8 +249,9 @@ Json prefix_figure(const Json& row, const std::string& id, const Json& data) {
           {"spec", spec},
           {"caption",
            fmt::format("Error on the first n keys. The band is what Gaussian keys with this head's "
-                       "moments would show (80 % of queries, exact); the limit is within "
-                       "tolerance from L = {}.",
+                       "moments would show (80 % of queries, exact); they would be within the "
+                       "tolerance {}{}.",
+                       row["linear_from"].is_null() ? "" : "from L = ",
                        row["linear_from_text"].get<std::string>())}};
 }
 

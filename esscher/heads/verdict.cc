@@ -66,7 +66,12 @@ void judge_shape(HeadDiagnosis& head) {
   }
   if (head.gaussian.lin_c <= kUseful) {
     head.verdict = "linear within " + short_number(std::ceil(100 * head.gaussian.lin_c)) + " %";
-    head.reason = gap + "; no mixture does better on unseen keys";
+    head.reason =
+        gap + "; on unseen keys one component leaves " + short_number(head.gaussian_split.lin_c);
+    if (best != nullptr) {
+      head.reason += ", a mixture of " + std::to_string(best->k) + " " +
+                     short_number(best->split->lin_c) + own_prompts(*best);
+    }
     return;
   }
   head.verdict = "not linearisable";

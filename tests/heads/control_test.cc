@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "esscher/prompt/universal.h"
 #include "esscher/random/stream.h"
 #include "tests/testing.h"
 
@@ -58,10 +59,10 @@ TEST(Control, IsTheMeanOverGaussianPrompts) {
   }
 }
 
-// tau = 150 is beyond the universal functions; the frozen law continues them.
+// Beyond the universal functions the frozen law continues them.
 TEST(Control, GoesOnWhereEveryPromptIsFrozen) {
   for (const int n : {2, 20, 300}) {
-    constexpr double tau = 150;
+    constexpr double tau = 3 * kMaxTau;
     constexpr int kPrompts = 4000;
     double error = 0, signal = 0;
     for (int r = 0; r < kPrompts; ++r) {

@@ -10,6 +10,7 @@
 #include "esscher/heads/quantile.h"
 #include "esscher/heads/truth.h"
 #include "esscher/heads/verdict.h"
+#include "esscher/heads/walk.h"
 #include "esscher/measure/gaussian.h"
 #include "esscher/measure/mixture.h"
 #include "esscher/prompt/exact_mixture.h"
@@ -174,6 +175,33 @@ TEST(Diagnose, CausalHeadsHaveAMixtureControlAtEachPrompt) {
   };
   EXPECT_TRUE(testing::close(control(true).lin_c, control(false).lin_c, 1e-9));
   EXPECT_EQ(control(true).queries, 1);
+}
+
+// A query in the middle of a causal head: the mixture of all keys, its moments over the keys before
+// the query, by hand.
+TEST(Diagnose, CausalControlsReadThePromptOfTheQuery) {
+  const Matrix keys = four_clusters(600, 4);
+  const Matrix values = values_of(keys, 5);
+  const Matrix queries = normals(600, 4, 13) / 2.0;
+  const Head head = make_head("middle", queries, keys, values, 1.0, true);
+  HeadOptions options;
+  options.components = {4};
+  options.queries = {299};
+  const HeadDiagnosis got = diagnose(head, options);
+  const SurrogateModel model = fit_models(head, options, {false}).back();
+  PromptMoments moments = model.moments;
+  const Matrix prompt = keys.topRows(300);
+  const Matrix shifted = prompt.rowwise() - moments.origin_k().transpose();
+  moments.add(shifted, values.topRows(300).rowwise() - moments.origin_v().transpose(),
+              responsibilities(*model.fit, shifted));
+  const Vector s = prompt * queries.row(299).transpose();
+  const Vector w = s.array().exp();
+  const Vector moved =
+      values.topRows(300).transpose() * w / w.sum() - Vector(values.topRows(300).colwise().mean());
+  const double control =
+      mixture_control(moments.scores(queries.row(299), model.floor()).front(), 300);
+  EXPECT_TRUE(
+      testing::close(got.mixtures.front().control.value().lin_c, control / moved.norm(), 1e-9));
 }
 
 TEST(Diagnose, ScoresBeyondTheExactEngineHaveNoMixtureControl) {
