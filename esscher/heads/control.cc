@@ -21,7 +21,7 @@ Control gaussian_control(std::int64_t n, const QueryMoments& query) {
   const auto N = static_cast<double>(n);
   const double tau = std::min(std::sqrt(tau2), kMaxTau);
   const double beyond = std::sqrt(tau2) / tau;  // 1 within reach
-  const Universal4 u = universal4(n, tau);
+  const Universal3 u = universal3(n, tau);
   const double M1 = beyond * u.M1;
   const double S2 = beyond * beyond * (u.M2c + 2 * tau * tau * u.M1 - std::pow(tau, 4));
   const double v = beyond * tau * tau * (1 + u.v1_ratio);

@@ -81,6 +81,10 @@ struct Members {
 // Those with responsibility at least `least`.
 std::vector<Members> members_of(const Matrix& r, double least) {
   std::vector<Members> out(static_cast<std::size_t>(r.cols()));
+  for (Members& one : out) {
+    one.keys.reserve(static_cast<std::size_t>(2 * r.rows() / r.cols()));
+    one.shares.reserve(one.keys.capacity());
+  }
   for (Index l = 0; l < r.rows(); ++l) {
     for (Index c = 0; c < r.cols(); ++c) {
       if (r(l, c) < least) continue;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "esscher/base/parallel.h"
 #include "esscher/heads/truth.h"
 #include "esscher/simd/gemm.h"
 
@@ -199,21 +200,27 @@ bool is_fitted(Index key) { return Stream(0x5eed).rademacher(static_cast<std::ui
 std::vector<SurrogateModel> fit_models(const Head& head, const HeadOptions& options,
                                        const std::vector<bool>& splits) {
   std::vector<SurrogateModel> models;
-  Matrix keys = spaced_rows(head.K, head.n, head.dk, options.fit_keys, false);
-  const Vector origin_k = mean_row(keys);
+  std::vector<Matrix> keys;        // one per split
+  std::vector<std::size_t> which;  // the keys of each model
+  const Matrix all = spaced_rows(head.K, head.n, head.dk, options.fit_keys, false);
+  const Vector origin_k = mean_row(all);
   const Vector origin_v = mean_row(spaced_rows(head.V, head.n, head.dv, options.fit_keys, false));
   for (const bool split : splits) {
-    if (split) keys = spaced_rows(head.K, head.n, head.dk, options.fit_keys, true);
-    keys.rowwise() -= origin_k.transpose();
+    keys.push_back(split ? spaced_rows(head.K, head.n, head.dk, options.fit_keys, true) : all);
+    keys.back().rowwise() -= origin_k.transpose();
     models.push_back({1, split, std::nullopt, {1, origin_k, origin_v}});
     for (const Index k : options.components) {
-      if (4 * k > keys.rows()) continue;
-      models.push_back({k,
-                        split,
-                        fit_mixture(keys, k, Stream(options.seed).split(k), options.fit),
-                        {k, origin_k, origin_v}});
+      if (4 * k > keys.back().rows()) continue;
+      models.push_back({k, split, std::nullopt, {k, origin_k, origin_v}});
     }
+    which.resize(models.size(), keys.size() - 1);
   }
+  parallel_for(static_cast<std::int64_t>(models.size()), [&](std::int64_t i) {
+    SurrogateModel& model = models[static_cast<std::size_t>(i)];
+    if (model.k == 1) return;
+    model.fit = fit_mixture(keys[which[static_cast<std::size_t>(i)]], model.k,
+                            Stream(options.seed).split(model.k), options.fit);
+  });
   return models;
 }
 

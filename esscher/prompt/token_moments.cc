@@ -138,6 +138,12 @@ TokenMoments::Basic TokenMoments::basic(long i) const {
           y.col(2).dot(weights.col(0)), degree_ >= 2 ? y.col(2).dot(weights.col(2)) : 0.0};
 }
 
+double TokenMoments::third(long i) const {
+  if (fine_) return near(static_cast<double>(i) * kStep).col(3).dot(kernel_.col(0));
+  const Window w = window(i);
+  return y_->col(3).segment(w.first, w.count).dot(kernel_.col(0).segment(w.kernel, w.count));
+}
+
 TokenMoments::Table TokenMoments::all(long i) const {
   Table G = Table::Zero();
   if (fine_) {

@@ -31,6 +31,7 @@ class TokenMoments {
     double psi, G1, G2, G2xx;
   };
   [[nodiscard]] Basic basic(long i) const;
+  [[nodiscard]] double third(long i) const;  // G_30
 
   // Everything up to the degree, at u = i * kStep; unused columns are 0.
   [[nodiscard]] Table all(long i) const;

@@ -69,16 +69,15 @@ Universal finish(double tau, double H, double pairs, double M2c_ratio) {
   return {tau2 * pairs, tau2 * M2c_ratio, H, pairs, M2c_ratio, std::abs(H + pairs - 1)};
 }
 
-}  // namespace
-
 // H = L int G_2 phi^{L-1}, 1 - H = L(L-1) int G_1^2 phi^{L-2}. With x = (s - tau^2)/tau, partial
 // integration gives G_1[x] = -tau G_2, so M2c/tau^2 = L int G_2[x^2] phi^{L-1}
-// + L(L-1) tau^2 int G_2^2 phi^{L-2}: only positive terms.
-Universal universal(std::int64_t L, double tau) {
-  check(L, tau);
-  if (L == 1) return {0, tau * tau * (1 + tau * tau), 1, 0, 1 + tau * tau, 0};
+// + L(L-1) tau^2 int G_2^2 phi^{L-2}: only positive terms. also(token, i, survival, du) sees every
+// node.
+template <class Also>
+Universal sweep_universal(std::int64_t L, double tau, Also also) {
   const Nodes nodes(static_cast<double>(L), tau);
   const TokenMoments token(tau, tau, 2, nodes.u_min());
+  const double du = nodes.step();
   Sum H, pairs, M2c;
   nodes.sweep([&](long i) {
     const auto G = token.basic(i);
@@ -86,10 +85,37 @@ Universal universal(std::int64_t L, double tau) {
     H.add(survival.power[1] * G.G2);
     pairs.add(survival.power[2] * G.G1 * G.G1);
     M2c.add(survival.power[1] * G.G2xx + survival.power[2] * tau * tau * G.G2 * G.G2);
+    also(token, i, survival, du);
     return !(H.done(3e-17) && M2c.done(3e-17) && pairs.done(3e-17));
   });
-  const double du = nodes.step();
   return finish(tau, H.total() * du, pairs.total() * du, M2c.total() * du);
+}
+
+// By partial integration; far in the frozen regime that is a difference of terms of order tau^2.
+constexpr double kFarFrozen = 40;
+double v1_ratio(double tau, const Universal& u, double p3) {
+  return tau * tau * (2 * p3 - u.H) - u.M2c_ratio;
+}
+
+}  // namespace
+
+Universal universal(std::int64_t L, double tau) {
+  check(L, tau);
+  if (L == 1) return {0, tau * tau * (1 + tau * tau), 1, 0, 1 + tau * tau, 0};
+  return sweep_universal(L, tau, [](const TokenMoments&, long, const Survival&, double) {});
+}
+
+Universal3 universal3(std::int64_t L, double tau) {
+  check(L, tau);
+  if (tau > kFarFrozen) return universal4(L, tau);
+  if (L == 1) return {universal(L, tau), -1, 1};
+  Universal3 out;
+  static_cast<Universal&>(out) = sweep_universal(
+      L, tau, [&](const TokenMoments& token, long i, const Survival& survival, double du) {
+        out.p3 += 0.5 * du * survival.power[1] * token.third(i);
+      });
+  out.v1_ratio = v1_ratio(tau, out, out.p3);
+  return out;
 }
 
 // With x = (s - c)/tau, A = sum omega (x^2 - 1), B = sum omega x:  v/tau^2 - 1 = A - B^2 for any c.
@@ -151,9 +177,7 @@ Universal4 universal4(std::int64_t L, double tau) {
   result.h2 = h2 * du;
   result.p3 = p3 * du;
   result.n2 = n2 * du;
-  // By partial integration; far in the frozen regime that is a difference of terms of order tau^2.
-  const bool far = tau > 40;
-  result.v1_ratio = far ? v1 * du : tau * tau * (2 * result.p3 - result.H) - result.M2c_ratio;
+  result.v1_ratio = tau > kFarFrozen ? v1 * du : v1_ratio(tau, result, result.p3);
   return result;
 }
 

@@ -35,20 +35,25 @@ struct Universal {
   double error = 0;      // defect of the identity E[(sum omega)^2] = 1: quadrature and rounding
 };
 
+// With the mean of v.
+struct Universal3 : Universal {
+  double v1_ratio = 0;  // E[v - tau^2] / tau^2
+  double p3 = 0;        // E[sum omega^3]
+};
+
 // The order-4 family, which errors of the gradients in U, K, Q need; each is divided by the power
 // of tau that keeps it finite at tau = 0.
-struct Universal4 : Universal {
-  double v1_ratio = 0;  // E[v - tau^2] / tau^2
+struct Universal4 : Universal3 {
   double v2_ratio = 0;  // E[(v - tau^2)^2] / tau^4
   double q_ratio = 0;   // E[q] / tau^2
   double vh_ratio = 0;  // E[(v - tau^2) h] / tau^2
   double h2 = 0;        // E[h^2]
-  double p3 = 0;        // E[sum omega^3]
   double n2 = 0;        // E[h - 2 sum omega^3 + h^2] = E|diag(omega) - omega omega'|_F^2
 };
 
 // Throws ArgumentError unless L >= 1 and 0 <= tau <= kMaxTau.
 Universal universal(std::int64_t L, double tau);
+Universal3 universal3(std::int64_t L, double tau);  // at little more than the cost of universal()
 Universal4 universal4(std::int64_t L, double tau);
 
 }  // namespace esscher

@@ -24,6 +24,12 @@ TEST_F(Program, HeadsGivesOneRowPerHeadAndARunThatResumes) {
          {"head", "n", "d", "tau2", "ess", "lin", "lin_c", "control_lin_c", "verdict"}) {
       EXPECT_TRUE(row.contains(key)) << key;
     }
+    ASSERT_EQ(row.at("mixtures").size(), 2u);
+    for (const Json& mixture : row.at("mixtures")) {
+      EXPECT_EQ(mixture.at("control_queries"), row.at("queries"));
+      EXPECT_GT(mixture.at("control_lin_c").get<double>(), 0);
+      EXPECT_TRUE(mixture.at("converged").get<bool>());
+    }
   }
   EXPECT_TRUE(std::filesystem::exists(file("run") / "report.html"));
   EXPECT_EQ(run(command).out, got.out);

@@ -139,5 +139,20 @@ TEST(Universal, RefusesBadArguments) {
   EXPECT_THROW(universal4(10, 601), ArgumentError);
 }
 
+TEST(Universal, TheMeanOfTheVarianceAloneIsThatOfOrderFour) {
+  for (const std::int64_t L : {1, 2, 30, 4096, 1000000000}) {
+    for (const double tau : {0.0, 0.01, 0.2, 1.0, 3.0, 15.0, 100.0}) {
+      const Universal3 got = universal3(L, tau);
+      const Universal4 want = universal4(L, tau);
+      EXPECT_TRUE(testing::close(got.H, want.H, 1e-14)) << L << " " << tau;
+      EXPECT_TRUE(testing::close(got.M2c, want.M2c, 1e-14)) << L << " " << tau;
+      EXPECT_TRUE(testing::close(got.p3, want.p3, 1e-12)) << L << " " << tau;
+      EXPECT_TRUE(testing::close(got.v1_ratio, want.v1_ratio, 1e-12, 1 + tau * tau * want.H))
+          << L << " " << tau;
+    }
+  }
+  EXPECT_THROW(universal3(10, 601), ArgumentError);
+}
+
 }  // namespace
 }  // namespace esscher
