@@ -264,7 +264,7 @@ LengthAnswer stochastic(LengthAnswer answer, const LengthOptions& o, const Evalu
   return answer;
 }
 
-// Exact weighted error of every query, then its average or quantile over them. Queries that stand
+// Exact error of every query, then its average or quantile over them. Queries that stand
 // for a law leave an error, which an interval at each length turns into a bracket.
 LengthAnswer by_query(LengthAnswer answer, const Problem& problem, const LengthOptions& o,
                       const QueryNodes& nodes) {
@@ -276,15 +276,17 @@ LengthAnswer by_query(LengthAnswer answer, const Problem& problem, const LengthO
     if (!fresh) return values;
     parallel_for(z.rows(), [&](std::int64_t q) {
       values[static_cast<std::size_t>(q)] =
-          nodes.weights[q] * query_errors(Engine::exact, {o.metric}, {L}, problem.mu,
-                                          problem.attention, z.row(q).transpose(), 1,
-                                          Stream(0))[0][0]
-                                 .value;
+          query_errors(Engine::exact, {o.metric}, {L}, problem.mu, problem.attention,
+                       z.row(q).transpose(), 1, Stream(0))[0][0]
+              .value;
     });
     return values;
   };
+  const auto shares = [&](std::int64_t L) {  // whose average is that of the errors
+    return controlled(Vector::Map(errors(L).data(), z.rows()), nodes.weights);
+  };
   const auto D = [&](std::int64_t L) {
-    return o.quantile ? quantile_of(errors(L), *o.quantile) : mean_of(errors(L));
+    return o.quantile ? quantile_of(errors(L), *o.quantile) : shares(L).mean();
   };
   answer = certified(std::move(answer), D);
   if (!answer.length || !problem.nu) return answer;
@@ -298,9 +300,8 @@ LengthAnswer by_query(LengthAnswer answer, const Problem& problem, const LengthO
               {p > half ? quantile_of(x, p - half) : 0,
                p + half < 1 ? quantile_of(x, p + half) : HUGE_VAL}};
     }
-    const Vector values = Vector::Map(x.data(), static_cast<Index>(x.size()));
     const bool nets = nets_serve(problem);
-    const Vector means = nets ? Vector(group_means(values, kGroups)) : values;
+    const Vector means = nets ? Vector(group_means(shares(L), kGroups)) : shares(L);
     const TwoLevel t = two_level(means, Vector::Zero(means.size()), 1, Queries::random);
     return {t.mean, t.std_error, t.ci};
   };
@@ -317,7 +318,7 @@ LengthAnswer by_query(LengthAnswer answer, const Problem& problem, const LengthO
                        std::to_string(answer.bracket_hi) + " except with probability " +
                        to_text(answer.error_probability);
   const Vector values = Vector::Map(errors(*answer.length).data(), z.rows());
-  const TailReport tail = tail_report(values);
+  const TailReport tail = tail_report(nodes.weights.cwiseProduct(values));
   if (!o.quantile && tail.heavy) answer.explanation += "; not to be trusted: " + tail.reason;
   return answer;
 }

@@ -56,6 +56,14 @@ QueryNodes sobol_queries(const GaussianLaw& nu, const MatrixView& A, Index count
   return nodes;
 }
 
+Vector controlled(const VectorView& values, const VectorView& weights) {
+  const Vector product = weights.cwiseProduct(values);
+  const Vector centred = weights.array() - weights.mean();
+  const double variance = centred.squaredNorm();
+  const double beta = variance > 0 ? centred.dot(product) / variance : 0.0;
+  return product.array() - beta * (weights.array() - 1);
+}
+
 Matrix group_means(const MatrixView& values, Index groups) {
   const Index rows = values.rows() / groups;
   Matrix means(groups, values.cols());

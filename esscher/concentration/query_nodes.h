@@ -34,6 +34,10 @@ Matrix score_form(const GaussianMixtureLaw& mu, const Attention& attention);
 QueryNodes sobol_queries(const GaussianLaw& nu, const MatrixView& A, Index count,
                          const Stream& stream);
 
+// w v - beta (w - 1), whose average is that of w v: E w = 1 is known, and beta = Cov(w v, w)/Var w
+// takes out what the weights alone move. v itself for equal weights.
+Vector controlled(const VectorView& values, const VectorView& weights);
+
 // Averages of values [n,k] over each of `groups` equal runs of rows  [groups,k].
 Matrix group_means(const MatrixView& values, Index groups);
 

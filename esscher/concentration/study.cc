@@ -310,7 +310,10 @@ Study::State::Curve Study::State::query_curve(std::size_t metric, const std::vec
       if (i < l) prompts(l, i) += share * x;
     }
   }
-  for (Matrix* x : {&value, &weights2, &bias, &constant}) *x = weights.asDiagonal() * *x;
+  const Matrix weighted = weights.asDiagonal() * value;  // what tails are read from
+  for (Matrix* x : {&value, &weights2, &bias, &constant}) {
+    for (Index l = 0; groups > 0 && l < nL; ++l) x->col(l) = controlled(x->col(l), weights);
+  }
   const bool fixed = !problem.nu;
   const auto level = fixed ? Queries::fixed : Queries::random;
   const Matrix by_group = groups > 0 ? group_means(value, groups) : Matrix();
@@ -333,7 +336,7 @@ Study::State::Curve Study::State::query_curve(std::size_t metric, const std::vec
     r.variance = r.value - r.bias2;
     r.frozen = frozen(r.L);
     if (!fixed) {
-      const TailReport tail = tail_report(value.col(l));
+      const TailReport tail = tail_report(weighted.col(l));
       r.heavy = tail.heavy;
       r.flag = tail.reason;
     }
@@ -371,12 +374,12 @@ RegimeReport Study::State::regime() const {
     return r;
   }
   for (Metric metric : options.metrics) {
-    double sum = 0;
+    Vector constants(queries.rows());
     for (Index q = 0; q < queries.rows(); ++q) {
-      sum += weights[q] *
-             asymptotic_constant(metric, problem.mu, problem.attention, queries.row(q).transpose());
+      constants[q] =
+          asymptotic_constant(metric, problem.mu, problem.attention, queries.row(q).transpose());
     }
-    r.constants.push_back(sum / static_cast<double>(queries.rows()));
+    r.constants.push_back(groups > 0 ? controlled(constants, weights).mean() : constants.mean());
   }
   const bool finite = std::isfinite(r.constants[0]);
   r.gamma = finite ? 1 : kUnknown;

@@ -301,6 +301,9 @@ TEST(Study, NetsOfQueriesAreAccurateAndHonest) {
   o.queries = 512;
   const StudyResult net = study(two, o);
   EXPECT_NE(net.how.find("Sobol"), std::string::npos);
+  // One token is seen by every query: the weights of the nodes leave no noise there.
+  EXPECT_TRUE(
+      close(study(two, {{1}, {Metric::output}, Engine::automatic, 32, 1, 0}).rows[0].ess, 1, 1e-9));
   Problem drawn = two;
   drawn.nu = Mixture(Vector{{0.5, 0.5}},
                      {one.mu, Affine(Vector{{1e-9, 0}}, Matrix::Identity(2, 2), one.mu)});
