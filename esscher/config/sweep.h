@@ -1,10 +1,10 @@
 // [sweep]: the grid of a concentration study.
 //
-//   lengths    = [10, 100, 1000], or { from = 10, to = 1e6, per_decade = 4 }   (that is the
-//   default) metrics    = ["output", "grad_v", "grad_u"]        also grad_k, grad_q when K and Q
-//   are given engine     = "auto" | "exact" | "sampled" | "direct" queries    = 512      drawn from
-//   [query], where it has to be sampled replicates = 8        prompts per query, where they have to
-//   be sampled
+//   lengths     [10, 100, 1000], or { from = 10, to = 1e6, per_decade = 4 }, which is the default
+//   metrics     ["output", "grad_v", "grad_u"]; also grad_k, grad_q when K and Q are given
+//   engine      "auto" | "exact" | "sampled" | "direct"
+//   queries     512, drawn from [query] where it has to be sampled
+//   replicates  8, prompts per query where they have to be sampled
 #pragma once
 
 #include "esscher/concentration/study.h"
