@@ -76,7 +76,7 @@ Timing table_read() {
   check_answer(name, table.at(1.0).M1, universal(1000000, 1.0).M1, 1e-10);
   constexpr int kReads = 100000;
   double sum = 0;
-  const Timing timing = measure(name, "ns", 1e9 / kReads, [&] {
+  Timing timing = measure(name, "ns", 1e9 / kReads, [&] {
     for (int i = 0; i < kReads; ++i) sum += table.at_tau2(1e-4 * i).H;
   });
   if (!(sum > 0)) throw RuntimeFailure("bench " + name + ": sum is not positive");
