@@ -19,7 +19,7 @@ struct Answer {
 };
 
 std::vector<Answer> known_answers() {
-  std::ifstream file(std::string(ESSCHER_SOURCE_DIR) + "/tests/data/philox_kat.txt");
+  std::ifstream file(ESSCHER_SOURCE_DIR "/tests/data/philox_kat.txt");
   std::vector<Answer> answers;
   for (std::string line; std::getline(file, line);) {
     if (line.starts_with('#')) continue;
