@@ -100,12 +100,12 @@ struct PromptBatch::Sums {
 
 void PromptBatch::add_sampled_pair(const Heads& heads, const Stream& stream, Index first,
                                    Index count, Sums& sums) const {
-  const LaneBatch batch{&sampler_.task, &sampler_.F,     &sampler_.Fq, &heads.U[0],     &heads.r[0],
-                        kind_,          length_.count(), loss_factor_, residual_factor_};
+  const LaneBatch batch{&sampler_.task, &sampler_.F, &sampler_.Fq, &heads.U[0],     &heads.r[0],
+                        kind_,          length_,     loss_factor_, residual_factor_};
   sums.loss += sampled_lanes(batch, stream, first, count, sums.U[0], sums.r[0]);
 }
 
-// Several heads or infinite length: one prompt at a time, in double.
+// Several heads: one prompt at a time, in double.
 void PromptBatch::add_one(const Heads& heads, const Stream& stream, Index prompt,
                           Sums& sums) const {
   const Index d = sampler_.task.dim;
@@ -221,8 +221,7 @@ BatchLoss PromptBatch::operator()(std::span<const Readout> heads, const Stream& 
   const Heads white(heads, sampler_.F, sampler_.Fq);
   const Index chunks = (batch_ + kChunk - 1) / kChunk;
   std::vector<Sums> parts(static_cast<std::size_t>(chunks), Sums(heads.size(), D));
-  const bool pair =
-      engine_ == GradientEngine::sampled && heads.size() == 1 && !length_.is_infinite();
+  const bool pair = engine_ == GradientEngine::sampled && heads.size() == 1;
   parallel_for(chunks, [&](std::int64_t c) {
     Sums& sums = parts[static_cast<std::size_t>(c)];
     const Index first = c * kChunk;

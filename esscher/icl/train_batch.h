@@ -10,9 +10,9 @@
 //   direct   any features: real tokens; at L = inf the tilted moments of the token law itself
 // Softmax and linear attention with the same step stream see the same tasks and queries, so at
 // L = infinity (Gaussian features) they are equal bit for bit.
-// One head, sampled: float32 draws (Stream::normal32), sums in double across blocks of tokens;
-// relative error of a gradient 1e-6, and 1e-3 of the (vanishing) covariance when one token has all
-// the weight.
+// One head, sampled: float32 draws (a run of normals per prompt, random/sfc-inl.h), sums in double
+// across blocks of tokens; relative error of a gradient 1e-6, and 1e-3 of the (vanishing)
+// covariance when one token has all the weight.
 #pragma once
 
 #include <span>

@@ -316,6 +316,12 @@ void read_gram(const Stream& gram, Index prompt, std::int64_t L, Index j, LaneRo
   rows.l22()[j] = scale * c2 * a22;
 }
 
+void read_limit(Index j, LaneRows& rows) {
+  rows.m1()[j] = rows.tau()[j];
+  rows.k1()[j] = rows.c1()[j];
+  rows.k2()[j] = rows.c2()[j];
+}
+
 }  // namespace
 
 TaskDraw draw_task(const LinearRegressionTask& task, const Matrix& F, const Matrix& Fq,
@@ -337,10 +343,12 @@ double sampled_lanes(const LaneBatch& batch, const Stream& stream, Index first, 
   draw_lanes(*batch.task, stream, first, count, rows);
   ESSCHER_DISPATCH(lane_directions)(batch, sigma, rows);
   const Stream tokens = stream.split(1);
-  if (batch.kind == ModelKind::linear) {
-    for (Index j = 0; j < count; ++j) read_gram(tokens, first + j, batch.L, j, rows);
+  if (batch.L.is_infinite()) {
+    for (Index j = 0; j < count; ++j) read_limit(j, rows);
+  } else if (batch.kind == ModelKind::linear) {
+    for (Index j = 0; j < count; ++j) read_gram(tokens, first + j, batch.L.count(), j, rows);
   } else {
-    read_scores(tokens, first, count, batch.L, rows);
+    read_scores(tokens, first, count, batch.L.count(), rows);
   }
   return ESSCHER_DISPATCH(lane_gradient)(batch, sigma, rows, grad_U, grad_r);
 }

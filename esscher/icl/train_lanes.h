@@ -7,11 +7,10 @@
 //   tau = |a~|,  r~ = c1 e1 + c2 e2,
 // and the sums of prompt/score_sums.h give the mean and the covariance of (g_1, g_2) under softmax
 // and the noise off span(e1, e2). Linear attention needs the second moment instead: a 2 x 2 Wishart
-// matrix per prompt, whatever L.
+// matrix per prompt, whatever L. At L = inf both are linear with the identity: mean a~, product r~.
 #pragma once
 
-#include <cstdint>
-
+#include "esscher/base/length.h"
 #include "esscher/base/linalg.h"
 #include "esscher/icl/model_kind.h"
 #include "esscher/icl/task.h"
@@ -37,7 +36,7 @@ struct LaneBatch {
   const Matrix* U;   // white [D,d]
   const Vector* r;   // white [D]
   ModelKind kind;
-  std::int64_t L;
+  Length L;
   double loss_factor;      // loss = loss_factor (prediction - y)^2, summed over prompts
   double residual_factor;  // d loss / d prediction = residual_factor (prediction - y)
 };

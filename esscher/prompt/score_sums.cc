@@ -11,13 +11,13 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 // After foreach_target.h, so that each target gets its own body.
-#include "esscher/random/normal-inl.h"
+#include "esscher/random/sfc-inl.h"
 #include "esscher/simd/exp-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace esscher::HWY_NAMESPACE {
 
-constexpr int kBlocksAtOnce = 64;
+constexpr std::size_t kPairsAtOnce = 128;
 
 // e^s for s = tau g_1 - shift. Float: 2^y = 2^n P(y - n), P minimax of degree 5 (7e-8); y is at
 // least -125 so that the exponent stays in range, and at most 54 by the bounds on tau and g_1, so
@@ -38,95 +38,78 @@ HWY_INLINE VF32 weight(VF32 log2_weight) {
 }
 HWY_INLINE VF64 weight(VF64 log_weight) { return simd::HWY_NAMESPACE::ExpCore(DF64(), log_weight); }
 
-// What differs between float and double: normals per block, how they are made, the unit of the
-// scores (base 2 in float). Bits and normals are made in separate loops over a few blocks: each
-// loop is short enough for the CPU to overlap its iterations (3.1 ns per token; one
-// loop was 0.5 ns slower).
+// What differs between float and double: where bits come from, how normals are made, the unit of
+// the scores (base 2 in float). Bits, normals and sums have a loop each over a few pairs of
+// normals: loops short enough for the CPU to overlap their iterations.
 struct FloatRows {
   using D = DF32;
   using T = float;
   using Bits = std::uint32_t;
-  static constexpr int kNormals = 4;
   static constexpr double kUnit = 1.4426950408889634;
   static constexpr double kFree = kFreeTauFloat;
   static constexpr double kLowest = -125;
 
-  FloatRows(const Stream& stream, const std::uint64_t* first_block)
-      : keys(stream.seed()), id(stream.id()) {
-    for (std::size_t j = 0; j < hn::Lanes(DU64()); ++j) {
+  FloatRows(const Stream& stream, const std::uint64_t* first_block) {
+    const DU64 d64;
+    HWY_ALIGN_MAX std::uint64_t even[hn::MaxLanes(DU64())];
+    HWY_ALIGN_MAX std::uint64_t odd[hn::MaxLanes(DU64())];
+    for (std::size_t j = 0; j < hn::Lanes(d64); ++j) {
       even[j] = first_block[2 * j];
       odd[j] = first_block[2 * j + 1];
     }
-  }
-  HWY_INLINE void bits(std::uint64_t block, std::uint32_t* out) const {
-    const DU64 d64;
-    const DU32 d;
-    const std::size_t lanes = hn::Lanes(d);
-    const VU64 ids = hn::Set(d64, id);
-    const VU64 offset = hn::Set(d64, block);
     Words a;
     Words b;
-    philox_words(hn::Add(hn::Load(d64, even), offset), hn::Add(hn::Load(d64, odd), offset), ids,
-                 keys, a, b);
-    hn::Store(interleave_words(a.x0, b.x0), d, out);
-    hn::Store(interleave_words(a.x1, b.x1), d, out + lanes);
-    hn::Store(interleave_words(a.x2, b.x2), d, out + 2 * lanes);
-    hn::Store(interleave_words(a.x3, b.x3), d, out + 3 * lanes);
+    philox_words(hn::Load(d64, even), hn::Load(d64, odd), hn::Set(d64, stream.id()),
+                 RoundKeys(stream.seed()), a, b);
+    state = {interleave_words(a.x0, b.x0), interleave_words(a.x1, b.x1),
+             interleave_words(a.x2, b.x2), interleave_words(a.x3, b.x3)};
   }
-  static HWY_INLINE void normals(const std::uint32_t* bits, float* g) {
-    const DU32 d32;
-    const DF32 d;
-    const std::size_t lanes = hn::Lanes(d);
-    Two<VF32> even_normal;
-    Two<VF32> odd_normal;
-    normal_pair({hn::Load(d32, bits), hn::Load(d32, bits + 2 * lanes)},
-                {hn::Load(d32, bits + lanes), hn::Load(d32, bits + 3 * lanes)}, even_normal,
-                odd_normal);
-    hn::Store(even_normal.a, d, g);
-    hn::Store(odd_normal.a, d, g + lanes);
-    hn::Store(even_normal.b, d, g + 2 * lanes);
-    hn::Store(odd_normal.b, d, g + 3 * lanes);
+  HWY_INLINE void bits(std::size_t pairs, std::uint32_t* out) {
+    const DU32 d;
+    Sfc32 now = state;
+    for (std::size_t i = 0; i < 2 * pairs; ++i) hn::Store(now.next(), d, out + i * hn::Lanes(d));
+    state = now;
+  }
+  static HWY_INLINE void normals(const std::uint32_t* bits, VF32& first, VF32& second) {
+    const DU32 d;
+    normal_pair(hn::Load(d, bits), hn::Load(d, bits + hn::Lanes(d)), first, second);
   }
 
-  RoundKeys keys;
-  std::uint64_t id;
-  HWY_ALIGN_MAX std::uint64_t even[hn::MaxLanes(DU64())];
-  HWY_ALIGN_MAX std::uint64_t odd[hn::MaxLanes(DU64())];
+  Sfc32 state;
 };
 
 struct DoubleRows {
   using D = DF64;
   using T = double;
   using Bits = std::uint64_t;
-  static constexpr int kNormals = 2;
   static constexpr double kUnit = 1;
   static constexpr double kFree = kFreeTau;
   static constexpr double kLowest = -700;
 
   DoubleRows(const Stream& stream, const std::uint64_t* first_block)
       : keys(stream.seed()), id(stream.id()) {
-    std::copy_n(first_block, hn::Lanes(DU64()), first);
+    std::copy_n(first_block, hn::Lanes(DU64()), next_block);
   }
-  HWY_INLINE void bits(std::uint64_t block, std::uint64_t* out) const {
+  HWY_INLINE void bits(std::size_t pairs, std::uint64_t* out) {
     const DU64 d64;
-    const VU64 index = hn::Add(hn::Load(d64, first), hn::Set(d64, block));
-    const Words x = philox_words(index, hn::Set(d64, id), keys);
-    hn::Store(join(x.x0, x.x1), d64, out);
-    hn::Store(join(x.x2, x.x3), d64, out + hn::Lanes(d64));
+    const std::size_t lanes = hn::Lanes(d64);
+    VU64 index = hn::Load(d64, next_block);
+    for (std::size_t i = 0; i < pairs; ++i) {
+      const Words x = philox_words(index, hn::Set(d64, id), keys);
+      hn::Store(join(x.x0, x.x1), d64, out + 2 * i * lanes);
+      hn::Store(join(x.x2, x.x3), d64, out + (2 * i + 1) * lanes);
+      index = hn::Add(index, hn::Set(d64, 1));
+    }
+    hn::Store(index, d64, next_block);
   }
-  static HWY_INLINE void normals(const std::uint64_t* bits, double* g) {
+  static HWY_INLINE void normals(const std::uint64_t* bits, VF64& first, VF64& second) {
     const DU64 d64;
-    const DF64 d;
-    VF64 even_normal;
-    VF64 odd_normal;
-    normal_pair(hn::Load(d64, bits), hn::Load(d64, bits + hn::Lanes(d64)), even_normal, odd_normal);
-    hn::Store(even_normal, d, g);
-    hn::Store(odd_normal, d, g + hn::Lanes(d));
+    normal_pair(hn::Load(d64, bits), hn::Load(d64, bits + hn::Lanes(d64)), first, second);
   }
 
   RoundKeys keys;
   std::uint64_t id;
-  HWY_ALIGN_MAX std::uint64_t first[hn::MaxLanes(DU64())];
+  HWY_ALIGN_MAX std::uint64_t next_block[hn::MaxLanes(DU64())];
 };
 
 // The twelve (or four) sums of a vector of rows, of a few blocks at a time. Every loop over them is
@@ -179,7 +162,6 @@ void sum_rows(const Stream& stream, const ScoreRow* rows, std::int64_t count, Sc
   using V = hn::Vec<D>;
   constexpr int kSums = Accumulator<D, coordinates>::kSums;
   constexpr std::size_t kMaxLanes = hn::MaxLanes(D());
-  constexpr int kTokens = Rows::kNormals / coordinates;  // per block
   const D d;
   const std::size_t lanes = hn::Lanes(d);
 
@@ -192,7 +174,7 @@ void sum_rows(const Stream& stream, const ScoreRow* rows, std::int64_t count, Sc
     tau_of[j] = static_cast<T>(Rows::kUnit * row.tau);
     centre_of[j] = static_cast<T>(row.centre);
   }
-  const Rows source(stream, first_block);
+  Rows source(stream, first_block);
   const V tau = hn::Load(d, tau_of);
   const V centre = hn::Load(d, centre_of);
   const V lowest = hn::Set(d, static_cast<T>(Rows::kLowest));
@@ -228,16 +210,21 @@ void sum_rows(const Stream& stream, const ScoreRow* rows, std::int64_t count, Sc
     sums.add(weight(score), hn::Sub(g1, centre), g2);
   };
 
-  HWY_ALIGN_MAX typename Rows::Bits bits[kBlocksAtOnce * Rows::kNormals * kMaxLanes];
-  HWY_ALIGN_MAX T normals[kBlocksAtOnce * Rows::kNormals * kMaxLanes];
-  std::uint64_t block = 0;
+  HWY_ALIGN_MAX typename Rows::Bits bits[2 * kPairsAtOnce * kMaxLanes];
+  HWY_ALIGN_MAX T normals[2 * kPairsAtOnce * kMaxLanes];
+  constexpr std::int64_t kTokensAtOnce = 2 * kPairsAtOnce / coordinates;
   for (std::int64_t left = count; left > 0;) {
     sums.clear();
-    const std::int64_t now = std::min<std::int64_t>(left, std::int64_t{kBlocksAtOnce} * kTokens);
-    const auto blocks = static_cast<std::size_t>((now + kTokens - 1) / kTokens);
-    const std::size_t step = Rows::kNormals * lanes;
-    for (std::size_t b = 0; b < blocks; ++b) source.bits(block++, bits + b * step);
-    for (std::size_t i = 0; i < blocks * step; i += step) Rows::normals(bits + i, normals + i);
+    const std::int64_t now = std::min(left, kTokensAtOnce);
+    const auto pairs = (static_cast<std::size_t>(now) * coordinates + 1) / 2;
+    source.bits(pairs, bits);
+    for (std::size_t i = 0; i < pairs * 2 * lanes; i += 2 * lanes) {
+      V first;
+      V second;
+      Rows::normals(bits + i, first, second);
+      hn::Store(first, d, normals + i);
+      hn::Store(second, d, normals + i + lanes);
+    }
     for (std::int64_t l = 0; l < now; ++l) {
       const T* g = normals + static_cast<std::size_t>(l) * coordinates * lanes;
       token(hn::Load(d, g), hn::Load(d, g + (coordinates - 1) * lanes));
@@ -295,10 +282,6 @@ void pair_double(const Stream& s, std::span<const ScoreRow> rows, std::int64_t n
                  std::span<ScoreSums> out) {
   sum_all<DoubleRows, 2>(s, rows, n, out);
 }
-void single_float(const Stream& s, std::span<const ScoreRow> rows, std::int64_t n,
-                  std::span<ScoreSums> out) {
-  sum_all<FloatRows, 1>(s, rows, n, out);
-}
 void single_double(const Stream& s, std::span<const ScoreRow> rows, std::int64_t n,
                    std::span<ScoreSums> out) {
   sum_all<DoubleRows, 1>(s, rows, n, out);
@@ -313,7 +296,6 @@ namespace esscher {
 
 HWY_EXPORT(pair_float);
 HWY_EXPORT(pair_double);
-HWY_EXPORT(single_float);
 HWY_EXPORT(single_double);
 
 void pair_sums_float(const Stream& stream, std::span<const ScoreRow> rows, std::int64_t count,
@@ -323,10 +305,6 @@ void pair_sums_float(const Stream& stream, std::span<const ScoreRow> rows, std::
 void pair_sums(const Stream& stream, std::span<const ScoreRow> rows, std::int64_t count,
                std::span<ScoreSums> out) {
   ESSCHER_DISPATCH(pair_double)(stream, rows, count, out);
-}
-void single_sums_float(const Stream& stream, std::span<const ScoreRow> rows, std::int64_t count,
-                       std::span<ScoreSums> out) {
-  ESSCHER_DISPATCH(single_float)(stream, rows, count, out);
 }
 void single_sums(const Stream& stream, std::span<const ScoreRow> rows, std::int64_t count,
                  std::span<ScoreSums> out) {

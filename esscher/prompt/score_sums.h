@@ -11,9 +11,9 @@
 // |g_1| is bounded by the generator, so shift = 0 can neither overflow nor lose the sums while
 // tau <= kFreeTau; beyond, shift is the running maximum of the scores of the row.
 //
-// Normals are read from block `first_block` of the stream on, in order. float: normal32, sums of
-// 64 blocks at a time in float, double across; double: normal, all in double. Either is
-// independent of which rows share a call.
+// Double: Stream::normal from block `first_block` of the stream on, in order, summed in double.
+// Float: the run of normals that begins with that one block (random/sfc-inl.h), sums of 128 tokens
+// at a time in float, double across. Either is independent of which rows share a call.
 #pragma once
 
 #include <array>
@@ -43,16 +43,14 @@ struct ScoreSums {
   void merge(const ScoreSums& other);
 };
 
-// Two coordinates (g_1, g_2) per token. Blocks used by a row of n tokens: ceil(n/2) in float, n in
+// Two coordinates (g_1, g_2) per token. Blocks used by a row of n tokens: one in float, n in
 // double. out [rows.size()].
 void pair_sums_float(const Stream& stream, std::span<const ScoreRow> rows, std::int64_t count,
                      std::span<ScoreSums> out);
 void pair_sums(const Stream& stream, std::span<const ScoreRow> rows, std::int64_t count,
                std::span<ScoreSums> out);
 
-// One coordinate per token; s1[1], s2[1..2], q1 and q2 stay 0. Blocks: ceil(n/4), ceil(n/2).
-void single_sums_float(const Stream& stream, std::span<const ScoreRow> rows, std::int64_t count,
-                       std::span<ScoreSums> out);
+// One coordinate per token, in double; s1[1], s2[1..2], q1 and q2 stay 0. Blocks: ceil(n/2).
 void single_sums(const Stream& stream, std::span<const ScoreRow> rows, std::int64_t count,
                  std::span<ScoreSums> out);
 

@@ -1,9 +1,12 @@
-// The SIMD sums against the same sums written plainly over Stream::normal and normal32.
+// The SIMD sums against the same sums written plainly, over Stream::normal and over the runs of
+// float normals of random/sfc-inl.h, whose generator is written here once more.
 #include "esscher/prompt/score_sums.h"
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
+#include <numbers>
 #include <vector>
 
 #include "esscher/simd/targets.h"
@@ -14,14 +17,37 @@ namespace {
 
 using testing::close;
 
-enum class Kind { pair_float, pair_double, single_float, single_double };
+enum class Kind { pair_float, pair_double, single_double };
+
+// Normals 0 .. n-1 of the run that begins with a block, in double.
+std::vector<double> run_of_normals(const Stream& stream, std::uint64_t block, std::size_t n) {
+  auto [a, b, c, counter] = stream.block(block);
+  const auto next = [&] {
+    const std::uint32_t out = a + b + counter++;
+    a = b ^ (b >> 9);
+    b = c + (c << 3);
+    c = std::rotl(c, 21) + out;
+    return out;
+  };
+  std::vector<double> normals;
+  while (normals.size() < n) {
+    const std::uint32_t r = next();
+    const std::uint32_t t = next();
+    const double u = ((r & 0x7FFFFFFFU) + ((t & 0xFFU) + 0.5) / 256) * 0x1p-31;
+    const double phi = std::numbers::pi / 4 * static_cast<std::int32_t>(2 * t) * 0x1p-31;
+    const double rho = std::sqrt(-std::log(u));
+    normals.push_back((r >> 31 ? -1 : 1) * rho * (std::cos(phi) - std::sin(phi)));
+    normals.push_back((t >> 31 ? -1 : 1) * rho * (std::cos(phi) + std::sin(phi)));
+  }
+  return normals;
+}
 
 ScoreSums slow(Kind kind, const Stream& stream, const ScoreRow& row, std::int64_t n) {
-  const bool pair = kind == Kind::pair_float || kind == Kind::pair_double;
-  const bool single_precision = kind == Kind::pair_float || kind == Kind::single_float;
+  const bool pair = kind != Kind::single_double;
+  const std::vector<double> run =
+      run_of_normals(stream, row.first_block, 2 * static_cast<std::size_t>(n));
   const auto normal = [&](std::uint64_t i) -> double {
-    return single_precision ? stream.normal32(4 * row.first_block + i)
-                            : stream.normal(2 * row.first_block + i);
+    return kind == Kind::pair_float ? run[i] : stream.normal(2 * row.first_block + i);
   };
   const std::uint64_t step = pair ? 2 : 1;
   ScoreSums sums;
@@ -55,7 +81,6 @@ void fast(Kind kind, const Stream& stream, const std::vector<ScoreRow>& rows, st
   switch (kind) {
     case Kind::pair_float: return pair_sums_float(stream, rows, n, out);
     case Kind::pair_double: return pair_sums(stream, rows, n, out);
-    case Kind::single_float: return single_sums_float(stream, rows, n, out);
     case Kind::single_double: return single_sums(stream, rows, n, out);
   }
 }
@@ -81,7 +106,7 @@ class ScoreSumsTwin : public ::testing::TestWithParam<Kind> {};
 
 TEST_P(ScoreSumsTwin, EqualsThePlainSumsOnEveryTarget) {
   const Kind kind = GetParam();
-  const bool single_precision = kind == Kind::pair_float || kind == Kind::single_float;
+  const bool single_precision = kind == Kind::pair_float;
   const Stream stream(21, 3);
   std::vector<ScoreRow> rows;
   for (const double tau : {0.0, 0.1, 1.0, 2.5, 4.99, 0.3, 1.7, 3.0, 5.5, 20.0, 300.0, 0.0, 39.0}) {
@@ -123,8 +148,64 @@ TEST_P(ScoreSumsTwin, RowsDoNotSeeEachOther) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ScoreSumsTwin,
-                         ::testing::Values(Kind::pair_float, Kind::pair_double, Kind::single_float,
+                         ::testing::Values(Kind::pair_float, Kind::pair_double,
                                            Kind::single_double));
+
+// The float runs, by what the sums show of them: the law of a pair (moments, E e^{tau g}), and
+// independence along a run and between neighbouring runs (variance and covariance of row sums).
+// 4000 rows of 1000 tokens.
+TEST(ScoreSums, FloatRunsAreIndependentStandardNormals) {
+  constexpr std::int64_t kTokens = 1000;
+  constexpr std::size_t kRows = 4000;
+  const double n = kTokens * static_cast<double>(kRows);
+  const auto rows_at = [](double tau) {
+    std::vector<ScoreRow> rows;
+    for (std::size_t j = 0; j < kRows; ++j) rows.push_back({std::uint64_t{j} << 40, tau, 0});
+    std::vector<ScoreSums> out(kRows);
+    pair_sums_float(Stream(24), rows, kTokens, out);
+    return out;
+  };
+  const auto agrees = [](double sum, double mean, double variance) {
+    return std::abs(sum - mean) < testing::kSigmas * std::sqrt(variance);
+  };
+  double g1 = 0;
+  double g2 = 0;
+  double g11 = 0;
+  double g12 = 0;
+  double g22 = 0;
+  double row11 = 0;
+  double row22 = 0;
+  double row12 = 0;
+  double neighbours = 0;
+  const std::vector<ScoreSums> flat = rows_at(0);
+  for (std::size_t j = 0; j < kRows; ++j) {
+    const ScoreSums& s = flat[j];
+    g1 += s.s1[0];
+    g2 += s.s1[1];
+    g11 += s.s2[0];
+    g12 += s.s2[1];
+    g22 += s.s2[2];
+    row11 += s.s1[0] * s.s1[0];
+    row22 += s.s1[1] * s.s1[1];
+    row12 += s.s1[0] * s.s1[1];
+    neighbours += s.s1[0] * flat[(j + 1) % kRows].s1[0] + s.s1[1] * flat[(j + 1) % kRows].s1[1];
+  }
+  EXPECT_TRUE(agrees(g1, 0, n));
+  EXPECT_TRUE(agrees(g2, 0, n));
+  EXPECT_TRUE(agrees(g11, n, 2 * n));
+  EXPECT_TRUE(agrees(g22, n, 2 * n));
+  EXPECT_TRUE(agrees(g12, 0, n));
+  EXPECT_TRUE(agrees(row11, n, 2 * n * kTokens));  // a row sum is N(0, kTokens)
+  EXPECT_TRUE(agrees(row22, n, 2 * n * kTokens));
+  EXPECT_TRUE(agrees(row12, 0, n * kTokens));
+  EXPECT_TRUE(agrees(neighbours, 0, 2 * n * kTokens));
+  for (const double tau : {0.5, 1.0, 1.5}) {
+    double weights = 0;
+    for (const ScoreSums& s : rows_at(tau)) weights += s.s0;
+    const double mgf = std::exp(tau * tau / 2);
+    EXPECT_TRUE(agrees(weights, n * mgf, n * (std::pow(mgf, 4) - mgf * mgf))) << tau;
+  }
+}
 
 TEST(ScoreSums, MergeIsAMonoid) {
   const Stream stream(23);
