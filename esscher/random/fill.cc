@@ -2,10 +2,9 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "esscher/base/targets-inl.h"
 #include "esscher/random/stream.h"
 
-// The same choice as simd/dispatch.h, which this folder comes before.
-#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "esscher/random/fill.cc"
 #include "hwy/foreach_target.h"

@@ -9,10 +9,8 @@
 // and calls its kernels by ESSCHER_DISPATCH(Function)(arguments).
 #pragma once
 
+#include "esscher/base/targets-inl.h"
 #include "esscher/simd/targets.h"
-
-// The two left out differ from their neighbours by instructions no kernel here uses.
-#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
 
 // As HWY_DYNAMIC_DISPATCH, after ESSCHER_TARGET has been obeyed.
 #define ESSCHER_DISPATCH(Function) \

@@ -16,15 +16,15 @@ namespace {
 
 using Assignments = std::vector<std::string>;
 
-py::object out(const Value& value) {
+py::object native(const Value& value) {
   if (const auto* table = value.map()) {
     py::dict dict;
-    for (const auto& [key, item] : *table) dict[py::str(key)] = out(item);
+    for (const auto& [key, item] : *table) dict[py::str(key)] = native(item);
     return dict;
   }
   if (const auto* items = value.array()) {
     py::list list;
-    for (const Value& item : *items) list.append(out(item));
+    for (const Value& item : *items) list.append(native(item));
     return list;
   }
   if (const auto* b = std::get_if<bool>(&value.data)) return py::bool_(*b);
@@ -51,7 +51,7 @@ py::dict tables(const std::string& name, const Assignments& assignments) {
   const Table root = configure(name, assignments).root();
   py::dict dict;
   for (const std::string& key : root.keys()) {
-    if (key != "preset") dict[py::str(key)] = out(root.value(key));
+    if (key != "preset") dict[py::str(key)] = native(root.value(key));
   }
   return dict;
 }
@@ -71,7 +71,7 @@ py::object run_flow_preset(const Config& config, std::uint64_t seed) {
 py::object run_compare_preset(const Config& config, std::uint64_t seed) {
   const CompareStudy study = read_compare_study(config.root(), seed);
   config.check_all_used();
-  return python::out(long_call([&] { return run_compare(study); }));
+  return out(long_call([&] { return run_compare(study); }));
 }
 
 py::object run_train_preset(const Config& config, std::uint64_t seed) {
@@ -89,7 +89,7 @@ py::object run_concentration_preset(const Config& config, std::uint64_t seed) {
   const StudyOptions sweep = read_sweep(config.root(), seed);
   skip_preset(config.root());
   config.check_all_used();
-  return python::out(long_call([&] { return to_json(study(problem, sweep)); }));
+  return out(long_call([&] { return to_json(study(problem, sweep)); }));
 }
 
 // The result of the verb the preset is meant for.
