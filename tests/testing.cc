@@ -56,4 +56,15 @@ AssertionResult agree(const Estimate& a, const Estimate& b) {
   return agrees(difference, 0.0);
 }
 
+Matrix random_matrix(const Stream& stream, Index rows, Index cols, double scale) {
+  Matrix m(rows, cols);
+  stream.fill_normal(0, {m.data(), static_cast<std::size_t>(m.size())});
+  return scale * m;
+}
+
+Matrix random_psd(const Stream& stream, Index d) {
+  const Matrix X = random_matrix(stream, d, d);
+  return X * X.transpose() / static_cast<double>(d);
+}
+
 }  // namespace esscher::testing

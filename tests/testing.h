@@ -1,10 +1,14 @@
-// Helpers shared by all tests: closeness with a named tolerance, and the one statistical test.
+// Helpers shared by all tests: closeness with a named tolerance, the one statistical test, random
+// matrices, messages of errors.
 #pragma once
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "esscher/base/estimate.h"
 #include "esscher/base/linalg.h"
+#include "esscher/random/stream.h"
 
 namespace esscher::testing {
 
@@ -26,5 +30,22 @@ inline constexpr double kSigmas = 6.0;  // P(|N(0,1)| > 6) = 2.0e-9, times 2e4 =
 
 // Two independent estimates of the same number.
 ::testing::AssertionResult agree(const Estimate& a, const Estimate& b);
+
+// The first normals of a stream times `scale`, [rows, cols].
+Matrix random_matrix(const Stream& stream, Index rows, Index cols, double scale = 1);
+
+// X X' / d for such an X [d, d].
+Matrix random_psd(const Stream& stream, Index d);
+
+// What the error of type E says that `call` throws, or "no error". Other errors pass.
+template <class E, class Call>
+std::string message_of(const Call& call) {
+  try {
+    (void)call();
+  } catch (const E& error) {
+    return error.what();
+  }
+  return "no error";
+}
 
 }  // namespace esscher::testing

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <map>
 #include <vector>
 
@@ -10,6 +9,7 @@
 #include "esscher/base/parallel.h"
 #include "esscher/concentration/constant.h"
 #include "esscher/concentration/gaussian_average.h"
+#include "esscher/concentration/length_search.h"
 #include "esscher/concentration/query_error.h"
 #include "esscher/concentration/query_nodes.h"
 #include "esscher/estimate/two_level.h"
@@ -64,79 +64,6 @@ double limit_norm2(Metric metric, const Problem& p, const VectorView& z) {
   return s2 * z.squaredNorm() * (VC * p.attention.K().transpose()).squaredNorm();
 }
 
-// Smallest L in [1, limit] with D(L) <= eps for a D that falls; nothing if D(limit) > eps. D is
-// close to a power law between neighbours, so two steps of three go where that meets eps; the third
-// halves log L and bounds their number.
-std::optional<std::int64_t> bisect(const std::function<double(std::int64_t)>& D, double eps,
-                                   std::int64_t limit) {
-  double at_lo = D(1);
-  if (at_lo <= eps) return 1;
-  std::int64_t lo = 1, hi = 2;
-  double at_hi = D(hi);
-  while (at_hi > eps) {
-    if (hi == limit) return std::nullopt;
-    lo = hi;
-    at_lo = at_hi;
-    hi = hi > limit / 8 ? limit : hi * 8;
-    at_hi = D(hi);
-  }
-  for (int step = 1; hi - lo > 1; ++step) {
-    const double x = static_cast<double>(lo), ratio = static_cast<double>(hi) / x;
-    double share = 0.5;
-    if (step % 3 != 0 && at_hi > 0 && std::isfinite(at_lo)) {
-      share = std::log(at_lo / eps) / std::log(at_lo / at_hi);
-    }
-    const double guess = x * std::pow(ratio, share);
-    const std::int64_t mid = std::clamp(static_cast<std::int64_t>(guess), lo + 1, hi - 1);
-    const double value = D(mid);
-    if (value <= eps) {
-      hi = mid;
-      at_hi = value;
-    } else {
-      lo = mid;
-      at_lo = value;
-    }
-  }
-  return hi;
-}
-
-LengthAnswer never(LengthAnswer answer, std::string why) {
-  answer.status = "never";
-  answer.value = answer.value_before = kUnknown;
-  answer.explanation = std::move(why);
-  return answer;
-}
-
-LengthAnswer certified(LengthAnswer answer, const std::function<double(std::int64_t)>& D) {
-  const auto L = bisect(D, answer.eps, kMaxLength);
-  if (!L) {
-    const double last = D(kMaxLength);
-    answer =
-        never(std::move(answer), "at L = 1e15 the error is still " + to_text(last) +
-                                     " > eps = " + to_text(answer.eps) +
-                                     "; longer prompts are beyond what double precision can show");
-    answer.value = last;
-    return answer;
-  }
-  answer.length = *L;
-  answer.value = D(*L);
-  answer.value_before = *L > 1 ? D(*L - 1) : kUnknown;
-  answer.status = "certified";
-  answer.explanation = *L > 1 ? "D(L) <= eps < D(L-1), both evaluated" : "one token is enough";
-  return answer;
-}
-
-// The whole bisection may be wrong with this probability: a union bound over all its looks at data.
-constexpr double kErrorProbability = 0.05;
-constexpr int kMaxLooks = 120;  // 4 looks at each of at most 9 lengths going up and 17 between two
-
-struct Noisy {
-  double value, std_error;
-  Interval ci;  // misses the truth with probability kErrorProbability / kMaxLooks
-};
-
-using Evaluate = std::function<Noisy(std::int64_t L, std::int64_t factor)>;
-
 // The average over queries and prompts; `factor` multiplies the queries, or the prompts of given
 // queries.
 Noisy evaluate_mean(const Problem& problem, const LengthOptions& o, Engine engine, std::int64_t L,
@@ -178,90 +105,6 @@ Noisy evaluate_quantile(const Problem& problem, const LengthOptions& o, Engine e
   const Interval ci{p > half ? quantile_of(errors, p - half) : 0,
                     p + half < 1 ? quantile_of(errors, p + half) : HUGE_VAL};
   return {quantile_of(errors, p), quantile_spread(errors, p), ci};
-}
-
-struct Point {
-  std::int64_t L;
-  Noisy at;
-};
-
-// Where the power law through two estimates meets eps.
-std::int64_t interpolate(const Point& a, const Point& b, double eps) {
-  double g = 1;
-  if (a.L != b.L && a.at.value > 0 && b.at.value > 0) {
-    g = -std::log(a.at.value / b.at.value) /
-        std::log(static_cast<double>(a.L) / static_cast<double>(b.L));
-  }
-  const double L =
-      static_cast<double>(a.L) * std::pow(a.at.value / eps, 1 / std::clamp(g, 0.2, 2.0));
-  return static_cast<std::int64_t>(std::ceil(std::min(L, 1e18)));
-}
-
-LengthAnswer stochastic(LengthAnswer answer, const LengthOptions& o, const Evaluate& evaluate) {
-  int looks = 0;
-  Noisy last{};
-  // +1: above eps for sure, -1: below for sure, 0: cannot tell with 8 times the queries.
-  const auto side = [&](std::int64_t L) {
-    for (std::int64_t factor : {1, 2, 4, 8}) {
-      last = evaluate(L, factor);
-      ++looks;
-      if (last.ci.lo > answer.eps) return 1;
-      if (last.ci.hi <= answer.eps) return -1;
-    }
-    return 0;
-  };
-  Point lo{0, {}}, hi{0, {}};
-  std::optional<Point> unsure;
-  for (std::int64_t L = 1; hi.L == 0; L = std::min(L * 4, o.max_sampled_length)) {
-    const int s = side(L);
-    if (s < 0) {
-      hi = {L, last};
-    } else if (s > 0) {
-      lo = {L, last};
-    } else if (!unsure) {
-      unsure = {L, last};
-    }
-    if (s >= 0 && L == o.max_sampled_length) {
-      if (unsure && s == 0) {
-        hi = {L, last};
-        break;
-      }
-      answer = never(std::move(answer),
-                     "at L = " + std::to_string(L) +
-                         ", the longest prompt this engine may draw, the error is still " +
-                         to_text(last.value) + " > eps = " + to_text(answer.eps));
-      answer.value = last.value;
-      answer.std_error = last.std_error;
-      return answer;
-    }
-  }
-  while (!unsure && hi.L - lo.L > 1) {
-    const std::int64_t mid = lo.L + (hi.L - lo.L) / 2;
-    const int s = side(mid);
-    if (s == 0) {
-      unsure = {mid, last};
-    } else {
-      (s > 0 ? lo : hi) = {mid, last};
-    }
-  }
-  answer.length = hi.L;
-  if (unsure) {
-    // Around here nobody can tell; estimates decide, the bracket says how far they may be off.
-    answer.length = std::clamp(interpolate(*unsure, hi, answer.eps), lo.L + 1, hi.L);
-    hi.at = evaluate(*answer.length, 8);
-  }
-  answer.bracket_lo = unsure ? lo.L + 1 : *answer.length;
-  answer.bracket_hi = unsure ? hi.L : *answer.length;
-  answer.value = hi.at.value;
-  answer.std_error = hi.at.std_error;
-  answer.value_before = *answer.length > 1 ? evaluate(*answer.length - 1, 8).value : kUnknown;
-  answer.status = "estimated";
-  answer.error_probability = std::min(1.0, kErrorProbability * looks / kMaxLooks);
-  answer.explanation = "the answer lies between " + std::to_string(answer.bracket_lo) + " and " +
-                       std::to_string(answer.bracket_hi) + " except with probability " +
-                       to_text(answer.error_probability) + " (" + std::to_string(looks) +
-                       " looks at samples)";
-  return answer;
 }
 
 // Exact error of every query, then its average or quantile over them. Queries that stand
@@ -378,10 +221,11 @@ LengthAnswer answer_by(Engine engine, const Problem& problem, const LengthOption
   if (closed)
     return certified(std::move(answer), [&](std::int64_t L) { return average->at(L)[0].value; });
   if (answer.engine != Engine::exact) {
-    answer = stochastic(std::move(answer), o, [&](std::int64_t L, std::int64_t factor) {
-      return o.quantile ? evaluate_quantile(problem, o, engine, L, factor)
-                        : evaluate_mean(problem, o, engine, L, factor);
-    });
+    answer = stochastic(std::move(answer), o.max_sampled_length,
+                        [&](std::int64_t L, std::int64_t factor) {
+                          return o.quantile ? evaluate_quantile(problem, o, engine, L, factor)
+                                            : evaluate_mean(problem, o, engine, L, factor);
+                        });
     if (o.quantile && answer.length) {
       answer.explanation += "; a quantile of errors that are themselves averages of " +
                             std::to_string(o.replicates) + " prompts is biased upwards";

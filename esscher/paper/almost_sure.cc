@@ -51,7 +51,7 @@ const Attention& attention() {
 const Vector kQuery{{1.0, -0.8}};
 
 std::vector<std::int64_t> lengths(const Options& options) {
-  const int decades = options.pick(4, 6, 7);
+  const int decades = options.pick(4, 7, 7);
   std::vector<std::int64_t> out;
   for (int i = 4; i <= 4 * decades; ++i) out.push_back(std::llround(std::pow(10.0, i / 4.0)));
   return out;
@@ -159,24 +159,20 @@ SectionReport report(const Options& options, const std::vector<Row>& rows) {
   Json section = {
       {"statement",
        "For a fixed query, attention over a prompt of independent tokens converges almost surely "
-       "to "
-       "attention over their law: for almost every infinite prompt, reading more of that same "
+       "to attention over their law: for almost every infinite prompt, reading more of that same "
        "prompt brings the output to the limit. This is what makes an infinite prompt meaningful."},
       {"hypotheses", hypotheses},
       {"verdict", verdict(holds ? "holds" : "fails", holds ? text : failure)},
       {"text",
        "Each curve is ONE prompt that keeps growing, not an average. Curves wander, as they must, "
-       "but "
-       "stay around the deviation the central limit theorem predicts, `√(constant/L)`, whose "
-       "constant "
-       "is `e^{Λ(2a)−2Λ(a)} [tr V C₂ₐ Vᵀ + ‖V(m₂ₐ−mₐ)‖²]`."},
+       "but stay around the deviation the central limit theorem predicts, `√(constant/L)`, whose "
+       "constant is `e^{Λ(2a)−2Λ(a)} [tr V C₂ₐ Vᵀ + ‖V(m₂ₐ−mₐ)‖²]`."},
       {"formulas", formulas()},
       {"figures",
        {{{"id", "paths"},
          {"caption",
-          "Distance to the limit along growing prompts, one colour per prompt, and the "
-          "deviation predicted by the central limit theorem. For every law the error falls like "
-          "1/√L."},
+          "Distance to the limit along growing prompts, one colour per prompt, and the deviation "
+          "predicted by the central limit theorem. For every law the error falls like 1/√L."},
          {"spec", curve_chart({.data = "almost_sure",
                                .x = {.column = "L", .title = "prompt length L", .log = true},
                                .y = {.column = "error", .title = "‖T[μ̂] − T[μ]‖", .log = true},

@@ -208,8 +208,8 @@ SectionReport report(const Options&, const std::vector<Row>& rows) {
       "Holds with c₁ = " + show(fit.c1) + " and c₂ = " + show(fit.c2) +
       ", one pair for every σ: fitted on L ≤ " + show(fit.fit_end) + ", then D(L) stays below " +
       show(fit.worst_ratio) +
-      " of the bound for all longer prompts. In the fast regime L·D(L) meets its "
-      "closed-form limit to " +
+      " of the bound for all longer prompts. In the fast regime L·D(L) meets its closed-form limit "
+      "to " +
       show(100 * constant_error) +
       " %. At L = 1 the printed bound reads 0 while D(1) = " + show(first_error) +
       ", so it is a statement for L ≥ 2.";
@@ -221,17 +221,14 @@ SectionReport report(const Options&, const std::vector<Row>& rows) {
        "sub-Gaussian constant σ concentrate more slowly. The proposition does not give c₁ and c₂; "
        "here they are measured."},
       {"hypotheses", hypothesis_lines(rows)},
-      {"verdict", trouble.empty() ? verdict("holds-fitted", good)
-                                  : verdict("fails", "Fails: " + trouble + ".")},
+      {"verdict", verdict("holds-fitted", good, trouble)},
       {"text",
        "For Gaussian tokens nothing is sampled: one-dimensional integrals give D(L) at any length, "
        "here up to L = 1e12. Two regimes appear. Below λ = 1/2 (here σ² < 2) the rate is exactly "
        "1/L with a constant in closed form (dashed). Above it, rare queries see a softmax frozen "
-       "on "
-       "one token and the rate is a slower power, close to the predicted γ — a heuristic of this "
-       "tool, not a theorem of the paper.\n\nHow long is long enough? At σ = 1 this layer is "
-       "within "
-       "D = 0.01 of its limit when L ≈ " +
+       "on one token and the rate is a slower power, close to the predicted γ — a heuristic of "
+       "this tool, not a theorem of the paper.\n\nHow long is long enough? At σ = 1 this layer is "
+       "within D = 0.01 of its limit when L ≈ " +
            show(decays.front().constant / 0.01) + "."},
       {"formulas", formulas()},
       {"figures",

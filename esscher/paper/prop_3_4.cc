@@ -152,25 +152,21 @@ SectionReport report(const Options&, const std::vector<Row>& rows) {
   Json section = {
       {"statement",
        "Training reads gradients, so these must concentrate too. If the tilted moments of tokens "
-       "and "
-       "queries are finite (Assumption 3.3), the gradients of attention with respect to V and to U "
-       "= KᵀQ approach those of the infinite prompt at the rate of Proposition 3.1, with one more "
-       "power of ln L for U."},
+       "and queries are finite (Assumption 3.3), the gradients of attention with respect to V and "
+       "to U = KᵀQ approach those of the infinite prompt at the rate of Proposition 3.1, with one "
+       "more power of ln L for U."},
       {"hypotheses", hypothesis_lines(rows)},
-      {"verdict", trouble.empty() ? verdict("holds-fitted", good)
-                                  : verdict("fails", "Fails: " + trouble + ".")},
+      {"verdict", verdict("holds-fitted", good, trouble)},
       {"text",
        "The gradient with respect to U carries the covariance of the tilted prompt and the size of "
-       "the query, "
-       "so its error is larger than that of V by a constant, not by a rate. Curves for Gaussian "
-       "tokens are exact; those for ±1 tokens are simulated, with 95 % bands."},
+       "the query, so its error is larger than that of V by a constant, not by a rate. Curves for "
+       "Gaussian tokens are exact; those for ±1 tokens are simulated, with 95 % bands."},
       {"formulas", formulas()},
       {"figures",
        {{{"id", "decay"},
          {"caption",
           "Mean squared error of the gradients against prompt length, exact for Gaussian tokens "
-          "and "
-          "simulated for ±1 tokens. Dashed: closed-form constant/L where it exists."},
+          "and simulated for ±1 tokens. Dashed: closed-form constant/L where it exists."},
          {"spec", curve_chart({.data = "p34_curves",
                                .x = length,
                                .y = {.column = "D", .title = "mean squared error", .log = true},

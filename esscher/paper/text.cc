@@ -22,7 +22,8 @@ std::string show(double value, double std_error) {
   return fmt::format("{:.4g} ± {:.1g}", value, std_error);
 }
 
-Json verdict(std::string_view status, const std::string& text) {
+Json verdict(std::string_view status, const std::string& text, const std::string& trouble) {
+  if (!trouble.empty()) return {{"status", "fails"}, {"text", "Fails: " + trouble + "."}};
   return {{"status", status}, {"text", text}};
 }
 

@@ -14,7 +14,8 @@ std::string show(std::int64_t n);
 // "0.123 ± 0.004"
 std::string show(double value, double std_error);
 
-Json verdict(std::string_view status, const std::string& text);
+// The status with its text, or "fails" with the trouble if there is any.
+Json verdict(std::string_view status, const std::string& text, const std::string& trouble = {});
 
 // Presentation MathML. math() wraps a block; a word is one identifier or number, text() is prose.
 namespace mathml {

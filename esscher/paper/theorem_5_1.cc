@@ -197,8 +197,7 @@ SectionReport report(const Options& options, const std::vector<Row>& rows) {
             show(balanced_start_bound(task)),
         "flows run to stationarity: infinite prompt at t = " + show(reference["t"].get<double>()) +
             " with energy defect " + show(reference["energy_defect"].get<double>())}},
-      {"verdict", trouble.empty() ? verdict("holds-fitted", good)
-                                  : verdict("fails", "Fails: " + trouble + ".")},
+      {"verdict", verdict("holds-fitted", good, trouble)},
       {"text", text},
       {"formulas", formulas()},
       {"figures",

@@ -107,29 +107,23 @@ SectionReport report(const Options& options, const std::vector<Row>& rows) {
   Json section = {
       {"statement",
        "What is known for linear attention transfers to softmax attention with long prompts. "
-       "Linear "
-       "attention trained at length L ends at a known point, Γ_L⁻¹ (Zhang, Frei and Bartlett); "
-       "softmax "
-       "attention has no such formula at finite L but shares the limit L → ∞."},
+       "Linear attention trained at length L ends at a known point, Γ_L⁻¹ (Zhang, Frei and "
+       "Bartlett); softmax attention has no such formula at finite L but shares the limit L → ∞."},
       {"hypotheses",
        {"the task and start of Theorem 5.1, dimension " + std::to_string(task.dim) +
             ", α = " + show(start_alpha(task)),
         "linear attention divides by L: T = V (1/L Σ z z⊤) U z"}},
-      {"verdict",
-       trouble.empty() ? verdict("holds", good) : verdict("fails", "Fails: " + trouble + ".")},
+      {"verdict", verdict("holds", good, trouble)},
       {"text",
        "Both are trained by the same gradient flow from the same start. At short prompts they "
-       "differ in "
-       "both directions: softmax pays e^{τ²} for its weights, linear attention pays for reading "
-       "the "
-       "sample covariance twice."},
+       "differ in both directions: softmax pays e^{τ²} for its weights, linear attention pays for "
+       "reading the sample covariance twice."},
       {"formulas", formulas()},
       {"figures",
        {{{"id", "risk"},
          {"caption",
           "Risk at the end of training against prompt length for linear and softmax attention. "
-          "Dashed: "
-          "the closed form of linear attention."},
+          "Dashed: the closed form of linear attention."},
          {"spec", curve_chart({.data = "transfer_risk",
                                .x = {.column = "L", .title = "prompt length L", .log = true},
                                .y = {.column = "risk", .title = "limiting risk", .log = true},

@@ -15,6 +15,7 @@ namespace {
 
 using testing::close;
 using ::testing::HasSubstr;
+using testing::message_of;
 using testing::zoo_matrix;
 using testing::zoo_vector;
 
@@ -92,23 +93,13 @@ TEST(Attention, KeepsItsParameters) {
   EXPECT_FALSE(Attention::from_uv(T.U(), V).has_kq());
 }
 
-template <class E, class F>
-std::string message(const F& f) {
-  try {
-    f();
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "no such error";
-}
-
 TEST(Attention, TypedErrors) {
   const Matrix I = Matrix::Identity(2, 2);
   const Attention T = Attention::from_uv(I, I);
   const Vector z = Vector::Ones(2);
-  EXPECT_THAT(message<DimensionError>([&] { (void)T(Rademacher(3), z); }),
+  EXPECT_THAT(message_of<DimensionError>([&] { (void)T(Rademacher(3), z); }),
               HasSubstr("measure has dimension 3, expected 2"));
-  EXPECT_THAT(message<DimensionError>([&] { (void)T(Rademacher(2), Vector::Ones(5)); }),
+  EXPECT_THAT(message_of<DimensionError>([&] { (void)T(Rademacher(2), Vector::Ones(5)); }),
               HasSubstr("z has dimension 5"));
   EXPECT_THROW((void)T.vjp(Rademacher(2), z, Vector::Ones(3)), DimensionError);
   EXPECT_THROW((void)T.linear(Rademacher(3), z), DimensionError);

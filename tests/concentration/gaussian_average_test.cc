@@ -17,17 +17,8 @@ namespace {
 
 using testing::agrees;
 using testing::close;
-
-Matrix random_matrix(Index rows, Index cols, std::uint64_t id) {
-  Matrix m(rows, cols);
-  Stream(23, id).fill_normal(0, {m.data(), static_cast<std::size_t>(m.size())});
-  return m;
-}
-
-Matrix random_psd(Index d, std::uint64_t id) {
-  const Matrix X = random_matrix(d, d, id);
-  return X * X.transpose() / static_cast<double>(d);
-}
+using testing::random_matrix;
+using testing::random_psd;
 
 GaussianAverage one_dimension(double sigma, std::vector<Metric> metrics) {
   const Matrix one = Matrix::Ones(1, 1);
@@ -105,10 +96,11 @@ struct Layer {
 
 // lambda_max(B) = lambda.
 Layer setup(Index d, double lambda, std::uint64_t id) {
-  GaussianLaw mu{random_matrix(d, 1, id), random_psd(d, id + 1)};
-  GaussianLaw nu{Vector::Zero(d), random_psd(d, id + 2)};
-  const Matrix K = random_matrix(2, d, id + 3), V = random_matrix(2, d, id + 5);
-  Matrix Q = random_matrix(2, d, id + 4);
+  GaussianLaw mu{random_matrix(Stream(23, id), d, 1), random_psd(Stream(23, id + 1), d)};
+  GaussianLaw nu{Vector::Zero(d), random_psd(Stream(23, id + 2), d)};
+  const Matrix K = random_matrix(Stream(23, id + 3), 2, d),
+               V = random_matrix(Stream(23, id + 5), 2, d);
+  Matrix Q = random_matrix(Stream(23, id + 4), 2, d);
   const Matrix U = K.transpose() * Q;
   const double now = TauLaw(U.transpose() * mu.cov * U, nu.mean, nu.cov).lambda();
   Q *= std::sqrt(lambda / now) / 0.7;

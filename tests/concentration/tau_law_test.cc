@@ -16,17 +16,8 @@ namespace {
 
 using testing::agrees;
 using testing::close;
-
-Matrix random_matrix(Index rows, Index cols, std::uint64_t id) {
-  Matrix m(rows, cols);
-  Stream(17, id).fill_normal(0, {m.data(), static_cast<std::size_t>(m.size())});
-  return m;
-}
-
-Matrix random_psd(Index d, std::uint64_t id) {
-  const Matrix X = random_matrix(d, d, id);
-  return X * X.transpose() / static_cast<double>(d);
-}
+using testing::random_matrix;
+using testing::random_psd;
 
 struct Case {
   Matrix A, S;
@@ -34,8 +25,8 @@ struct Case {
 };
 
 Case make_case(Index d, bool centred, std::uint64_t id) {
-  return {0.3 * random_psd(d, id), random_psd(d, id + 1),
-          centred ? Vector::Zero(d) : Vector(0.7 * random_matrix(d, 1, id + 2))};
+  return {0.3 * random_psd(Stream(17, id), d), random_psd(Stream(17, id + 1), d),
+          centred ? Vector::Zero(d) : Vector(0.7 * random_matrix(Stream(17, id + 2), d, 1))};
 }
 
 template <class F>
@@ -52,7 +43,8 @@ Estimate monte_carlo(const Case& c, F f, std::uint64_t n) {
 }
 
 TEST(Quadratic, CumulantFormulaAgainstSampling) {
-  const std::vector<Matrix> forms = {random_psd(3, 1), random_psd(3, 2), random_psd(3, 3)};
+  const std::vector<Matrix> forms = {random_psd(Stream(17, 1), 3), random_psd(Stream(17, 2), 3),
+                                     random_psd(Stream(17, 3), 3)};
   const Vector sigma = Vector{{0.5, 1.5, 0.8}}, mu = Vector{{0.3, -0.6, 1.0}};
   const QuadraticMoments<double> q(forms, sigma, mu);
   for (const FormProduct& p : std::vector<FormProduct>{{0}, {0, 1}, {0, 0}, {0, 1, 2}, {1, 1, 2}}) {
@@ -94,7 +86,9 @@ TEST(TauLaw, RuleGivesPolynomialMomentsExactly) {
     for (bool centred : {true, false}) {
       const Case c = make_case(d, centred, static_cast<std::uint64_t>(10 * d));
       const TauLaw law(c.A, c.m, c.S);
-      const std::vector<Matrix> forms = {random_psd(d, 91), random_psd(d, 92), random_psd(d, 93)};
+      const std::vector<Matrix> forms = {random_psd(Stream(17, 91), d),
+                                         random_psd(Stream(17, 92), d),
+                                         random_psd(Stream(17, 93), d)};
       const std::vector<FormProduct> products = {{}, {0}, {1, 2}, {0, 1, 2}};
       const TauLaw::Rule rule = law.rule(forms, products);
       for (std::size_t j = 0; j < products.size(); ++j) {
@@ -115,7 +109,7 @@ TEST(TauLaw, RuleGivesPolynomialMomentsExactly) {
 TEST(TauLaw, RuleAgreesWithSampling) {
   const Case c = make_case(4, false, 60);
   const TauLaw law(c.A, c.m, c.S);
-  const Matrix N = random_psd(4, 61);
+  const Matrix N = random_psd(Stream(17, 61), 4);
   const auto f = [](double tau) { return 1 / (1 + tau * tau * tau); };
   const TauLaw::Rule rule = law.rule({N}, {{0}});
   double got = 0;

@@ -13,6 +13,7 @@ namespace {
 
 using testing::close;
 using ::testing::HasSubstr;
+using testing::message_of;
 
 Matrix spec(const std::string& text, Index rows = kAnySize, Index cols = kAnySize) {
   const Config config = Config::parse("m = " + text, "t");
@@ -26,17 +27,6 @@ Matrix cov(const std::string& text, Index dim = kAnySize) {
   Matrix out = read_cov_spec(config.root(), "m", dim);
   config.check_all_used();
   return out;
-}
-
-// The message of the ConfigError that `call` throws, or "no error".
-template <class Call>
-std::string error_of(const Call& call) {
-  try {
-    (void)call();
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 TEST(MatrixSpec, EveryKind) {
@@ -84,7 +74,7 @@ TEST(MatrixSpec, FilesAreReadAndSized) {
     const std::string text =
         "{ kind = 'file', scale = 2, path = '" + folder.file(name).string() + "' }";
     EXPECT_EQ(spec(text, 2, 2), Matrix(2 * m)) << name;
-    EXPECT_THAT(error_of([&] { return spec(text, 3, 3); }),
+    EXPECT_THAT(message_of<ConfigError>([&] { return spec(text, 3, 3); }),
                 HasSubstr("m: shape is [2,2], expected [3,3]"))
         << name;
   }
@@ -135,14 +125,15 @@ TEST(MatrixSpec, RefusesWithPathAndValue) {
            Case{"{ kind = 'file', path = '' }", "t:1: m.path is \"\", expected a file name"},
            Case{"{ kind = 'identity', rho = 0.5 }", "t:1: unknown key m.rho"},
        }) {
-    EXPECT_THAT(error_of([&] { return spec(bad.spec, 2, 2); }), HasSubstr(bad.says)) << bad.spec;
+    EXPECT_THAT(message_of<ConfigError>([&] { return spec(bad.spec, 2, 2); }), HasSubstr(bad.says))
+        << bad.spec;
   }
 }
 
 TEST(MatrixSpec, RefusesASizeThatNothingSays) {
-  EXPECT_THAT(error_of([] { return spec("1.0"); }),
+  EXPECT_THAT(message_of<ConfigError>([] { return spec("1.0"); }),
               HasSubstr("t:1: m is 1.0, expected rows [[..], ..]: the size is not known here"));
-  EXPECT_THAT(error_of([] { return spec("{ kind = 'identity' }"); }),
+  EXPECT_THAT(message_of<ConfigError>([] { return spec("{ kind = 'identity' }"); }),
               HasSubstr("t:1: m: the size is not known here, add shape = [rows, cols]"));
 }
 
@@ -169,9 +160,10 @@ TEST(CovSpec, RefusesWithPathAndValue) {
            Case{"[[1, 2]]", "t:1: m: shape is [1,2], expected a square matrix"},
            Case{"{ kind = 'kcm', rho = 1.5, shape = [2, 2] }", "t:1: m.rho is 1.5"},
        }) {
-    EXPECT_THAT(error_of([&] { return cov(bad.spec); }), HasSubstr(bad.says)) << bad.spec;
+    EXPECT_THAT(message_of<ConfigError>([&] { return cov(bad.spec); }), HasSubstr(bad.says))
+        << bad.spec;
   }
-  EXPECT_THAT(error_of([] { return cov("[[1]]", 2); }),
+  EXPECT_THAT(message_of<ConfigError>([] { return cov("[[1]]", 2); }),
               HasSubstr("t:1: m: shape is [1,1], expected [2,2]"));
 }
 

@@ -20,6 +20,7 @@ namespace {
 
 using testing::close;
 using ::testing::HasSubstr;
+using testing::message_of;
 
 AnyMeasure measure(const std::string& text) {
   const Config config = Config::parse("[measure]\n" + text, "t.toml");
@@ -29,12 +30,7 @@ AnyMeasure measure(const std::string& text) {
 }
 
 std::string error_of(const std::string& text) {
-  try {
-    (void)measure(text);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
+  return message_of<ConfigError>([&] { return measure(text); });
 }
 
 TEST(ReadMeasure, EveryType) {

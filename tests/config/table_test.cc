@@ -4,12 +4,14 @@
 #include <gtest/gtest.h>
 
 #include "esscher/base/error.h"
+#include "tests/testing.h"
 
 namespace esscher {
 namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using testing::message_of;
 
 constexpr const char* kText = R"(
 title = "x"
@@ -29,16 +31,6 @@ dim = 2
 )";
 
 Config example() { return Config::parse(kText, "exp.toml", "folder"); }
-
-template <class Call>
-std::string message(Call call) {
-  try {
-    call();
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 TEST(Table, GettersReadWhatIsWritten) {
   const Table measure = example().root().table("measure");
@@ -60,24 +52,25 @@ TEST(Table, GettersReadWhatIsWritten) {
 TEST(Table, ErrorsNameFileLineKeyValueAndExpectation) {
   const Config config = example();
   const Table measure = config.root().table("measure");
-  EXPECT_EQ(message([&] { (void)measure.text("dim"); }),
+  EXPECT_EQ(message_of<ConfigError>([&] { (void)measure.text("dim"); }),
             "exp.toml:4: measure.dim is 3, expected a string");
-  EXPECT_EQ(message([&] { (void)measure.number("scale", Range::between(0, 1)); }),
+  EXPECT_EQ(message_of<ConfigError>([&] { (void)measure.number("scale", Range::between(0, 1)); }),
             "exp.toml:5: measure.scale is 2, expected a number in [0, 1]");
-  EXPECT_EQ(message([&] { (void)measure.integer("rate"); }),
+  EXPECT_EQ(message_of<ConfigError>([&] { (void)measure.integer("rate"); }),
             "exp.toml:6: measure.rate is 0.001, expected an integer");
-  EXPECT_EQ(message([&] { (void)measure.numbers("mean", Range::positive()); }),
+  EXPECT_EQ(message_of<ConfigError>([&] { (void)measure.numbers("mean", Range::positive()); }),
             "exp.toml:7: measure.mean[2] is -3, expected a number > 0");
-  EXPECT_EQ(message([&] { (void)measure.matrix("mean"); }),
+  EXPECT_EQ(message_of<ConfigError>([&] { (void)measure.matrix("mean"); }),
             "exp.toml:7: measure.mean[0] is 1, expected a row of numbers");
-  EXPECT_EQ(message([&] { (void)measure.number("none"); }), "exp.toml:3: measure.none is missing");
-  EXPECT_EQ(message([&] {
+  EXPECT_EQ(message_of<ConfigError>([&] { (void)measure.number("none"); }),
+            "exp.toml:3: measure.none is missing");
+  EXPECT_EQ(message_of<ConfigError>([&] {
               (void)config.root().choice("title", {"a", "b"});
             }),
             "exp.toml:2: title is \"x\", expected one of \"a\", \"b\"");
-  EXPECT_EQ(message([&] { (void)measure.tables("cov"); }),
+  EXPECT_EQ(message_of<ConfigError>([&] { (void)measure.tables("cov"); }),
             "exp.toml:8: measure.cov[0] is [1, 0], expected a table");
-  EXPECT_EQ(message([&] { (void)measure.table("dim"); }),
+  EXPECT_EQ(message_of<ConfigError>([&] { (void)measure.table("dim"); }),
             "exp.toml:4: measure.dim is 3, expected a table");
 }
 
@@ -92,7 +85,7 @@ TEST(Table, RefusesNumbersThatAreNotFinite) {
 
 TEST(Table, RowsOfDifferentLengthAreAnError) {
   const Config config = Config::parse("m = [[1, 2],\n [3]]", "t");
-  EXPECT_EQ(message([&] { (void)config.root().matrix("m"); }),
+  EXPECT_EQ(message_of<ConfigError>([&] { (void)config.root().matrix("m"); }),
             "t:2: m[1] is [3], expected 2 numbers as in the first row");
 }
 
@@ -107,19 +100,22 @@ TEST(Table, LengthsArePositive) {
 TEST(Config, UnknownKeysAreErrors) {
   const Config config = Config::parse("[measure]\ndim = 2\nmaen = 3\n", "t.toml");
   EXPECT_EQ(config.root().table("measure").integer("dim"), 2);
-  EXPECT_EQ(message([&] { config.check_all_used(); }), "t.toml:3: unknown key measure.maen");
+  EXPECT_EQ(message_of<ConfigError>([&] { config.check_all_used(); }),
+            "t.toml:3: unknown key measure.maen");
 }
 
 TEST(Config, UnknownKeysAreFoundAtAnyDepth) {
   const Config config = Config::parse("[[measure.parts]]\ndim = 2\nx.y = 3\n", "t.toml");
   EXPECT_EQ(config.root().table("measure").tables("parts")[0].integer("dim"), 2);
-  EXPECT_EQ(message([&] { config.check_all_used(); }), "t.toml:3: unknown key measure.parts[0].x");
+  EXPECT_EQ(message_of<ConfigError>([&] { config.check_all_used(); }),
+            "t.toml:3: unknown key measure.parts[0].x");
 }
 
 TEST(Config, TablesOfOtherVerbsMayStayUnread) {
   Config::parse("[sweep]\nreplicates = 10\n", "t").check_all_used();
-  EXPECT_EQ(message([] { Config::parse("[mesure]\ndim = 10\n", "t").check_all_used(); }),
-            "t:1: unknown key mesure");
+  EXPECT_EQ(
+      message_of<ConfigError>([] { Config::parse("[mesure]\ndim = 10\n", "t").check_all_used(); }),
+      "t:1: unknown key mesure");
 }
 
 TEST(Config, SetOverridesAndCreates) {
@@ -133,7 +129,7 @@ TEST(Config, SetOverridesAndCreates) {
   EXPECT_EQ(measure.tables("parts")[1].integer("dim"), 7);
   EXPECT_EQ(measure.text("kind"), "kcm");
   EXPECT_EQ(config.root().table("query").matrix("points"), (Matrix(1, 2) << 1, 2).finished());
-  EXPECT_EQ(message([&] { (void)measure.number("kind"); }),
+  EXPECT_EQ(message_of<ConfigError>([&] { (void)measure.number("kind"); }),
             "--set measure.kind=kcm: measure.kind is \"kcm\", expected a number");
 }
 
@@ -141,7 +137,9 @@ TEST(Config, BadSetIsAnError) {
   Config config = example();
   for (const char* bad : {"measure.dim", "=3", "measure..dim=3", "measure.dim.x=3",
                           "measure.parts.2.dim=3", "measure.parts.x=3", "a b=3"}) {
-    EXPECT_THAT(message([&] { config.set(bad); }), HasSubstr("--set " + std::string(bad))) << bad;
+    EXPECT_THAT(message_of<ConfigError>([&] { config.set(bad); }),
+                HasSubstr("--set " + std::string(bad)))
+        << bad;
   }
 }
 
@@ -172,10 +170,11 @@ TEST(Config, DefaultsAreNotUserKeys) {
 }
 
 TEST(Config, SyntaxErrorsNameTheLine) {
-  EXPECT_THAT(message([] { Config::parse("a = 1\nb = = 2\n", "t.toml"); }),
+  EXPECT_THAT(message_of<ConfigError>([] { Config::parse("a = 1\nb = = 2\n", "t.toml"); }),
               HasSubstr("t.toml:2: "));
-  EXPECT_THAT(message([] { Config::parse("a = 1\na = 2\n", "t.toml"); }), HasSubstr("t.toml:2: "));
-  EXPECT_THAT(message([] { Config::parse("a = 1979-05-27\n", "t.toml"); }),
+  EXPECT_THAT(message_of<ConfigError>([] { Config::parse("a = 1\na = 2\n", "t.toml"); }),
+              HasSubstr("t.toml:2: "));
+  EXPECT_THAT(message_of<ConfigError>([] { Config::parse("a = 1979-05-27\n", "t.toml"); }),
               AllOf(HasSubstr("t.toml:1: "), HasSubstr("dates")));
   EXPECT_THROW(Config::load("no-such-file.toml"), FileError);
 }

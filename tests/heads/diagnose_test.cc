@@ -19,36 +19,34 @@
 namespace esscher {
 namespace {
 
-Matrix normals(Index rows, Index cols, std::uint64_t id) {
-  Matrix out(rows, cols);
-  Stream(21, id).fill_normal(0, {out.data(), static_cast<std::size_t>(out.size())});
-  return out;
-}
+using testing::random_matrix;
 
 // Values that follow the keys plus noise.
 Matrix values_of(const Matrix& keys, Index dv) {
-  return keys * normals(keys.cols(), dv, 901) / std::sqrt(static_cast<double>(keys.cols())) +
-         0.5 * normals(keys.rows(), dv, 902);
+  return keys * random_matrix(Stream(21, 901), keys.cols(), dv) /
+             std::sqrt(static_cast<double>(keys.cols())) +
+         0.5 * random_matrix(Stream(21, 902), keys.rows(), dv);
 }
 
 Head head_of(const std::string& name, const Matrix& keys, double score_deviation, bool causal) {
   const Index d = keys.cols();
-  const Matrix queries = normals(causal ? keys.rows() : 128, d, 903) * score_deviation /
-                         std::sqrt(static_cast<double>(d));
+  const Matrix queries = random_matrix(Stream(21, 903), causal ? keys.rows() : 128, d) *
+                         score_deviation / std::sqrt(static_cast<double>(d));
   return make_head(name, queries, keys, values_of(keys, 5), 1.0, causal);
 }
 
 // Four well separated clusters in turn; a mixture with k < 4 cannot describe them.
 Matrix four_clusters(Index n, Index d) {
-  Matrix keys = 0.4 * normals(n, d, 31);
-  const Matrix centres = 3.0 * normals(4, d, 32);
+  Matrix keys = 0.4 * random_matrix(Stream(21, 31), n, d);
+  const Matrix centres = 3.0 * random_matrix(Stream(21, 32), 4, d);
   for (Index l = 0; l < n; ++l) keys.row(l) += centres.row(l * 7 % 4);
   return keys;
 }
 
 TEST(Diagnose, GaussianKeysErrAsTheExactEngineSaysAtEveryLength) {
   for (const bool causal : {false, true}) {
-    const HeadDiagnosis head = diagnose(head_of("gaussian", normals(2048, 8, 1), 1.0, causal));
+    const HeadDiagnosis head =
+        diagnose(head_of("gaussian", random_matrix(Stream(21, 1), 2048, 8), 1.0, causal));
     ASSERT_FALSE(head.prefixes.empty());
     for (const PrefixRow& row : head.prefixes) {
       // Medians over 16 queries that share one prompt: a factor, not a standard error.
@@ -165,7 +163,7 @@ TEST(Diagnose, TheMixtureControlIsTheMeanOverItsOwnPrompts) {
 // The last query of a causal head sees every key: the same figures as without the mask.
 TEST(Diagnose, CausalHeadsHaveAMixtureControlAtEachPrompt) {
   const Matrix keys = four_clusters(600, 4);
-  const Matrix queries = normals(600, 4, 13) / 2.0;
+  const Matrix queries = random_matrix(Stream(21, 13), 600, 4) / 2.0;
   HeadOptions options;
   options.components = {4};
   options.queries = {599};
@@ -182,7 +180,7 @@ TEST(Diagnose, CausalHeadsHaveAMixtureControlAtEachPrompt) {
 TEST(Diagnose, CausalControlsReadThePromptOfTheQuery) {
   const Matrix keys = four_clusters(600, 4);
   const Matrix values = values_of(keys, 5);
-  const Matrix queries = normals(600, 4, 13) / 2.0;
+  const Matrix queries = random_matrix(Stream(21, 13), 600, 4) / 2.0;
   const Head head = make_head("middle", queries, keys, values, 1.0, true);
   HeadOptions options;
   options.components = {4};
@@ -205,7 +203,8 @@ TEST(Diagnose, CausalControlsReadThePromptOfTheQuery) {
 }
 
 TEST(Diagnose, ScoresBeyondTheExactEngineHaveNoMixtureControl) {
-  const HeadDiagnosis head = diagnose(head_of("huge", normals(300, 4, 14), 300.0, false));
+  const HeadDiagnosis head =
+      diagnose(head_of("huge", random_matrix(Stream(21, 14), 300, 4), 300.0, false));
   ASSERT_FALSE(head.mixtures.empty());
   EXPECT_FALSE(head.mixtures.front().control.has_value());
   EXPECT_TRUE(to_json(head)["mixtures"][0]["control_lin_c"].is_null());
@@ -214,8 +213,8 @@ TEST(Diagnose, ScoresBeyondTheExactEngineHaveNoMixtureControl) {
 }
 
 TEST(Diagnose, HeavyTailsAreNamed) {
-  Matrix keys = normals(4096, 4, 2);
-  const Matrix scale = normals(4096, 2, 3);
+  Matrix keys = random_matrix(Stream(21, 2), 4096, 4);
+  const Matrix scale = random_matrix(Stream(21, 3), 4096, 2);
   for (Index l = 0; l < keys.rows(); ++l) {  // Student with two degrees of freedom
     keys.row(l) /= std::sqrt(0.5 * scale.row(l).squaredNorm()) + 1e-3;
   }
@@ -225,32 +224,35 @@ TEST(Diagnose, HeavyTailsAreNamed) {
 }
 
 TEST(Diagnose, OneDominantKeyIsNamed) {
-  Matrix keys = 0.1 * normals(512, 4, 4);
+  Matrix keys = 0.1 * random_matrix(Stream(21, 4), 512, 4);
   keys.row(17).setConstant(40.0);
   const Matrix queries = Matrix::Ones(64, 4);
   const HeadDiagnosis head =
-      diagnose(make_head("sink", queries, keys, normals(512, 3, 5), 1.0, false));
+      diagnose(make_head("sink", queries, keys, random_matrix(Stream(21, 5), 512, 3), 1.0, false));
   EXPECT_EQ(head.dominant, 1.0);
   EXPECT_NE(head.reason.find("one key"), std::string::npos) << head.reason;
   EXPECT_EQ(head.verdict, "not linearisable");
 }
 
 TEST(Diagnose, ConstantKeysAreTheMeanValue) {
-  const HeadDiagnosis head = diagnose(
-      make_head("constant", normals(32, 3, 6), Matrix::Ones(64, 3), normals(64, 2, 7), 1.0, false));
+  const HeadDiagnosis head =
+      diagnose(make_head("constant", random_matrix(Stream(21, 6), 32, 3), Matrix::Ones(64, 3),
+                         random_matrix(Stream(21, 7), 64, 2), 1.0, false));
   EXPECT_LT(head.tau2, 1e-20);
   EXPECT_LT(head.gaussian.lin, 1e-12);
   EXPECT_EQ(head.verdict, "linear here");
 }
 
 TEST(Diagnose, FewerKeysThanDimensionsAndDuplicatesAreFine) {
-  const HeadDiagnosis few = diagnose(head_of("few", normals(6, 16, 8), 1.0, false));
+  const HeadDiagnosis few =
+      diagnose(head_of("few", random_matrix(Stream(21, 8), 6, 16), 1.0, false));
   EXPECT_TRUE(few.mixtures.empty());
   EXPECT_FALSE(few.verdict.empty());
   Matrix twice(256, 4);
-  twice << normals(128, 4, 9), normals(128, 4, 9);
+  twice << random_matrix(Stream(21, 9), 128, 4), random_matrix(Stream(21, 9), 128, 4);
   EXPECT_FALSE(diagnose(head_of("twice", twice, 1.0, false)).verdict.empty());
-  const HeadDiagnosis one = diagnose(head_of("one", normals(1, 3, 10), 1.0, false));
+  const HeadDiagnosis one =
+      diagnose(head_of("one", random_matrix(Stream(21, 10), 1, 3), 1.0, false));
   EXPECT_EQ(one.ess, 1.0);
   EXPECT_EQ(one.gaussian_split.lin_c, 0.0);
 }
@@ -289,7 +291,7 @@ TEST(Diagnose, TheMixturesScoreLawFollowsTheHistogram) {
 // A prompt longer than a chunk gives what the plain formulas give.
 TEST(Diagnose, ChunksDoNotShow) {
   const Index n = 20000;
-  const Head head = head_of("long", normals(n, 3, 11), 1.2, false);
+  const Head head = head_of("long", random_matrix(Stream(21, 11), n, 3), 1.2, false);
   HeadOptions options;
   options.components = {};
   options.queries = {5};
@@ -332,7 +334,7 @@ TEST(Diagnose, ExportedSurrogatesReproduceTheReportedErrors) {
 }
 
 TEST(Diagnose, RefusesOptionsThatMeanNothingAndNamesTheHead) {
-  const Head head = head_of("who", normals(20, 2, 12), 1.0, false);
+  const Head head = head_of("who", random_matrix(Stream(21, 12), 20, 2), 1.0, false);
   std::vector<HeadOptions> wrong(5);
   wrong[0].queries = {128};
   wrong[1].queries = {-1};
@@ -350,9 +352,9 @@ TEST(Diagnose, RefusesOptionsThatMeanNothingAndNamesTheHead) {
 }
 
 TEST(Diagnose, ScoresThatOverflowAreAnErrorThatNamesTheHead) {
-  const Matrix keys = 1e200 * normals(20, 2, 15);
+  const Matrix keys = 1e200 * random_matrix(Stream(21, 15), 20, 2);
   try {
-    diagnose(make_head("loud", keys, keys, normals(20, 2, 16), 1.0, false));
+    diagnose(make_head("loud", keys, keys, random_matrix(Stream(21, 16), 20, 2), 1.0, false));
     FAIL();
   } catch (const ArgumentError& error) {
     EXPECT_NE(std::string(error.what()).find("head loud"), std::string::npos) << error.what();

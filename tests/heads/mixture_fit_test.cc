@@ -11,15 +11,11 @@
 namespace esscher {
 namespace {
 
-Matrix normals(Index rows, Index cols, std::uint64_t id) {
-  Matrix out(rows, cols);
-  Stream(41, id).fill_normal(0, {out.data(), static_cast<std::size_t>(out.size())});
-  return out;
-}
+using testing::random_matrix;
 
 // Three Gaussians of different widths that overlap.
 Matrix overlapping(Index n, Index d) {
-  Matrix keys = normals(n, d, 1);
+  Matrix keys = random_matrix(Stream(41, 1), n, d);
   for (Index l = 0; l < n; ++l) {
     keys.row(l) *= 0.5 + 0.5 * static_cast<double>(l % 3);
     keys(l, l % 3 % d) += 2.0;
@@ -93,7 +89,7 @@ TEST(MixtureFit, SaysWhenItWasStopped) {
 
 // Clusters that do not touch are found, and there is nothing left to do.
 TEST(MixtureFit, FindsClusters) {
-  Matrix keys = 0.1 * normals(600, 2, 2);
+  Matrix keys = 0.1 * random_matrix(Stream(41, 2), 600, 2);
   for (Index l = 0; l < keys.rows(); ++l) keys(l, 0) += 5.0 * static_cast<double>(l % 3);
   const MixtureFit fit = fit_mixture(keys, 3, Stream(3));
   EXPECT_TRUE(fit.converged);
@@ -105,8 +101,8 @@ TEST(MixtureFit, FindsClusters) {
 }
 
 TEST(MixtureFit, RefusesMoreComponentsThanKeys) {
-  EXPECT_THROW(fit_mixture(normals(3, 2, 1), 4, Stream(1)), ArgumentError);
-  EXPECT_THROW(fit_mixture(normals(3, 2, 1), 0, Stream(1)), ArgumentError);
+  EXPECT_THROW(fit_mixture(random_matrix(Stream(41, 1), 3, 2), 4, Stream(1)), ArgumentError);
+  EXPECT_THROW(fit_mixture(random_matrix(Stream(41, 1), 3, 2), 0, Stream(1)), ArgumentError);
 }
 
 }  // namespace

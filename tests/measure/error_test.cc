@@ -4,29 +4,21 @@
 
 #include <limits>
 
+#include "tests/testing.h"
 #include "tests/zoo.h"
 
 namespace esscher {
 namespace {
 
 using ::testing::HasSubstr;
+using testing::message_of;
 using testing::zoo;
-
-template <class E, class F>
-std::string message(const F& f) {
-  try {
-    f();
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "no such error";
-}
 
 TEST(MeasureError, LaplaceOutsideItsDomainAlsoInsideCombinators) {
   const AnyMeasure mu = Laplace(2, 0.5);
   Vector a(2);
   a << 0.1, -2.0;
-  const std::string text = message<DomainError>([&] { (void)mu.log_mgf(a); });
+  const std::string text = message_of<DomainError>([&] { (void)mu.log_mgf(a); });
   EXPECT_THAT(text, HasSubstr("laplace: a[1] is -2"));
   EXPECT_THAT(text, HasSubstr("1/b = 2"));
   const std::vector<AnyMeasure> wrapped = {mu, Affine(Vector::Zero(2), Matrix::Identity(2, 2), mu),
@@ -54,7 +46,7 @@ TEST(MeasureError, WrongDimensionAndNonFiniteTilts) {
          {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
       Vector a = zero;
       a(1) = bad;
-      const std::string text = message<ArgumentError>([&] { (void)mu.tilted_mean(a); });
+      const std::string text = message_of<ArgumentError>([&] { (void)mu.tilted_mean(a); });
       EXPECT_THAT(text, HasSubstr("a[1] is ")) << label;
     }
   }
@@ -63,26 +55,27 @@ TEST(MeasureError, WrongDimensionAndNonFiniteTilts) {
 TEST(MeasureError, BadParameters) {
   Matrix bad(2, 2);
   bad << 1, 0, 0, -1;
-  EXPECT_THAT(message<ArgumentError>([&] { Gaussian g(bad); }), HasSubstr("gaussian: cov"));
-  EXPECT_THAT(message<ArgumentError>([&] { Gaussian g(bad); }), HasSubstr("eigenvalue -1"));
+  EXPECT_THAT(message_of<ArgumentError>([&] { Gaussian g(bad); }), HasSubstr("gaussian: cov"));
+  EXPECT_THAT(message_of<ArgumentError>([&] { Gaussian g(bad); }), HasSubstr("eigenvalue -1"));
   bad << 1, 2, 0, 1;
   EXPECT_THROW(Gaussian{bad}, ArgumentError);
   EXPECT_THROW(Gaussian(Vector::Zero(3), Matrix::Identity(2, 2)), DimensionError);
   EXPECT_THROW(Gaussian(Matrix::Identity(2, 3)), DimensionError);
   EXPECT_THROW(Rademacher(0), ArgumentError);
-  EXPECT_THAT(message<ArgumentError>([] { Laplace l(2, -1.5); }), HasSubstr("b is -1.5"));
-  EXPECT_THAT(message<ArgumentError>([] { Sphere s(2, 0); }), HasSubstr("radius is 0"));
+  EXPECT_THAT(message_of<ArgumentError>([] { Laplace l(2, -1.5); }), HasSubstr("b is -1.5"));
+  EXPECT_THAT(message_of<ArgumentError>([] { Sphere s(2, 0); }), HasSubstr("radius is 0"));
   EXPECT_THROW(Ball(2, std::numeric_limits<double>::infinity()), ArgumentError);
   Vector weights(2);
   weights << 1, -0.25;
-  EXPECT_THAT(message<ArgumentError>([&] { Categorical c(weights); }),
+  EXPECT_THAT(message_of<ArgumentError>([&] { Categorical c(weights); }),
               HasSubstr("probs[1] is -0.25"));
   EXPECT_THROW(Categorical(Vector::Zero(2)), ArgumentError);
   EXPECT_THROW(Empirical(Matrix(0, 3)), ArgumentError);
   EXPECT_THROW(Empirical(Matrix::Ones(3, 2), weights), DimensionError);
   Matrix nan = Matrix::Ones(2, 2);
   nan(1, 0) = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_THAT(message<ArgumentError>([&] { Empirical e(nan); }), HasSubstr("tokens[1,0] is nan"));
+  EXPECT_THAT(message_of<ArgumentError>([&] { Empirical e(nan); }),
+              HasSubstr("tokens[1,0] is nan"));
   EXPECT_THROW(Mixture(weights, {Rademacher(2), Rademacher(2)}), ArgumentError);
   EXPECT_THROW(Mixture(Vector::Ones(2), {Rademacher(2), Rademacher(3)}), DimensionError);
   EXPECT_THROW(Mixture(Vector::Ones(1), {Rademacher(2), Rademacher(2)}), DimensionError);

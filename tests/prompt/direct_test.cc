@@ -13,19 +13,14 @@ namespace esscher {
 namespace {
 
 using testing::close;
-
-Matrix normals(std::uint64_t seed, Index n, Index d) {
-  Matrix x(n, d);
-  const Stream stream(seed, 3);
-  for (Index i = 0; i < x.size(); ++i) x.data()[i] = stream.normal(static_cast<std::uint64_t>(i));
-  return x;
-}
+using testing::random_matrix;
 
 struct Problem {
-  Attention attention =
-      Attention::from_kqv(normals(1, 3, 4) * 0.5, normals(2, 3, 4) * 0.5, normals(3, 2, 4), 0.7);
-  Vector z = normals(4, 4, 1);
-  Vector g = normals(5, 2, 1);
+  Attention attention = Attention::from_kqv(random_matrix(Stream(1, 3), 3, 4) * 0.5,
+                                            random_matrix(Stream(2, 3), 3, 4) * 0.5,
+                                            random_matrix(Stream(3, 3), 2, 4), 0.7);
+  Vector z = random_matrix(Stream(4, 3), 4, 1);
+  Vector g = random_matrix(Stream(5, 3), 2, 1);
 };
 
 void expect_same(const AttentionGradients& got, const AttentionGradients& want, double tolerance) {
@@ -39,8 +34,9 @@ void expect_same(const AttentionGradients& got, const AttentionGradients& want, 
 TEST(Direct, AgreesWithTheOperatorOnEmpirical) {
   const Problem p;
   for (const Index n : {1, 2, 100, 5000}) {
-    const Empirical plain(normals(6, n, 4));
-    const Empirical weighted(normals(6, n, 4), normals(7, n, 1).cwiseAbs());
+    const Empirical plain(random_matrix(Stream(6, 3), n, 4));
+    const Empirical weighted(random_matrix(Stream(6, 3), n, 4),
+                             random_matrix(Stream(7, 3), n, 1).cwiseAbs());
     for (const Empirical& prompt : {plain, weighted}) {
       const Vector output = p.attention(prompt, p.z);
       EXPECT_TRUE(close(direct_output(p.attention, prompt, p.z), output, 1e-13, 1.0));
@@ -53,8 +49,8 @@ TEST(Direct, AgreesWithTheOperatorOnEmpirical) {
 
 TEST(Direct, ManyQueriesAgreeWithOne) {
   const Problem p;
-  const Empirical prompt(normals(8, 777, 4));
-  const Matrix queries = normals(9, 70, 4);
+  const Empirical prompt(random_matrix(Stream(8, 3), 777, 4));
+  const Matrix queries = random_matrix(Stream(9, 3), 70, 4);
   const Matrix outputs = direct_outputs(p.attention, prompt, queries);
   for (Index i = 0; i < queries.rows(); ++i) {
     const Vector z = queries.row(i);
@@ -64,7 +60,7 @@ TEST(Direct, ManyQueriesAgreeWithOne) {
 
 TEST(Direct, PrefixesAgreeWithShorterPrompts) {
   const Problem p;
-  const Matrix tokens = normals(10, 300, 4);
+  const Matrix tokens = random_matrix(Stream(10, 3), 300, 4);
   const std::vector<Index> lengths = {1, 17, 300};
   const Matrix outputs = direct_prefixes(p.attention, Empirical(tokens), p.z, lengths);
   for (std::size_t i = 0; i < lengths.size(); ++i) {
@@ -83,7 +79,7 @@ struct TemporaryFile {
 TEST(Direct, AFileGivesTheSameBitsAsMemory) {
   const Problem p;
   const TemporaryFile file;
-  const Matrix tokens = normals(11, 524288 + 4096 + 11, 4);
+  const Matrix tokens = random_matrix(Stream(11, 3), 524288 + 4096 + 11, 4);
   write_npy(file.path, tokens);
   const NpyReader reader(file.path);
   const Empirical prompt(tokens);
@@ -98,8 +94,8 @@ TEST(Direct, BatchAgreesWithPromptsOneByOne) {
   const Problem p;
   const Index b = 13, length = 201;
   const Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> tokens =
-      normals(12, b * length, 4).cast<float>();
-  const Matrix queries = normals(13, b, 4), g = normals(14, b, 2);
+      random_matrix(Stream(12, 3), b * length, 4).cast<float>();
+  const Matrix queries = random_matrix(Stream(13, 3), b, 4), g = random_matrix(Stream(14, 3), b, 2);
   const DirectBatch got =
       direct_batch(p.attention, Rows<float>(tokens.data(), tokens.rows(), 4), length, queries, g);
   AttentionGradients want{Vector::Zero(4), Matrix::Zero(4, 4), Matrix::Zero(2, 4),
@@ -122,10 +118,10 @@ TEST(Direct, BatchAgreesWithPromptsOneByOne) {
 
 TEST(Direct, TokensOfSomebodyElseAreReadInPlace) {
   const Problem p;
-  const Matrix wide = normals(16, 5000, 6);  // the tokens are its middle columns
+  const Matrix wide = random_matrix(Stream(16, 3), 5000, 6);  // the tokens are its middle columns
   const Rows<double> tokens(wide.data() + 1, wide.rows(), 4, 6);
   const Empirical prompt(wide.middleCols(1, 4));
-  const Matrix queries = normals(17, 3, 4);
+  const Matrix queries = random_matrix(Stream(17, 3), 3, 4);
   using Floats = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
   const Floats narrow = wide.cast<float>();
   const Rows<float> floats(narrow.data() + 1, wide.rows(), 4, 6);
@@ -148,7 +144,7 @@ TEST(Direct, TokensThatAreNotFiniteAreNamed) {
   for (const double bad : {std::nan(""), std::numeric_limits<double>::infinity(),
                            -std::numeric_limits<double>::infinity()}) {
     for (const Index n : {3, 5000}) {
-      Matrix x = normals(18, n, 2);
+      Matrix x = random_matrix(Stream(18, 3), n, 2);
       x(n - 2, 1) = bad;
       const Rows<double> tokens(x.data(), n, 2);
       for (const double sign : {1.0, 0.0, -1.0}) {
@@ -168,9 +164,10 @@ TEST(Direct, TokensThatAreNotFiniteAreNamed) {
 
 TEST(Direct, ShapesAreChecked) {
   const Problem p;
-  const Empirical prompt(normals(15, 5, 3));
+  const Empirical prompt(random_matrix(Stream(15, 3), 5, 3));
   EXPECT_THROW(direct_output(p.attention, prompt, p.z), DimensionError);
-  EXPECT_THROW(direct_vjp(p.attention, Empirical(normals(15, 5, 4)), p.z, p.z), DimensionError);
+  EXPECT_THROW(direct_vjp(p.attention, Empirical(random_matrix(Stream(15, 3), 5, 4)), p.z, p.z),
+               DimensionError);
 }
 
 }  // namespace

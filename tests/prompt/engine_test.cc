@@ -18,12 +18,7 @@ const std::vector<Engine> kSamplers = {Engine::sampled, Engine::direct};
 
 using testing::agrees;
 using testing::close;
-
-Matrix random_matrix(const Stream& stream, Index rows, Index cols, double scale) {
-  Matrix m(rows, cols);
-  stream.fill_normal(0, {m.data(), static_cast<std::size_t>(m.size())});
-  return m * scale;
-}
+using testing::random_matrix;
 
 // Shifted Gaussian of the given rank, and an operator from K and Q.
 Gaussian random_gaussian(const Stream& s, Index d, Index rank) {

@@ -12,12 +12,7 @@ namespace esscher {
 namespace {
 
 using testing::close;
-
-Matrix random_matrix(const Stream& stream, Index rows, Index cols, double scale) {
-  Matrix m(rows, cols);
-  stream.fill_normal(0, {m.data(), static_cast<std::size_t>(m.size())});
-  return m * scale;
-}
+using testing::random_matrix;
 
 struct Problem {
   GaussianLaw law;

@@ -19,16 +19,11 @@ namespace {
 using testing::agree;
 using testing::agrees;
 using testing::close;
-
-Matrix random_matrix(std::uint64_t seed, Index rows, Index cols) {
-  Matrix m(rows, cols);
-  Stream(seed).fill_normal(0, std::span<double>(m.data(), static_cast<std::size_t>(m.size())));
-  return m;
-}
+using testing::random_matrix;
 
 GaussianLaw law_of(std::uint64_t seed, Index d, Index rank, double scale) {
-  const Matrix F = scale * random_matrix(seed, d, rank);
-  return {random_matrix(seed + 1, d, 1).col(0), F * F.transpose()};
+  const Matrix F = scale * random_matrix(Stream(seed), d, rank);
+  return {random_matrix(Stream(seed + 1), d, 1).col(0), F * F.transpose()};
 }
 
 // The same quantities from real tokens, the plain way.
@@ -74,19 +69,22 @@ GaussianMixtureLaw one(const GaussianLaw& law) { return {Vector::Ones(1), {law}}
 
 std::vector<Case> cases() {
   std::vector<Case> all;
-  const Vector a4 = 0.5 * random_matrix(31, 4, 1).col(0);
-  all.push_back({"pair", one(law_of(1, 4, 4, 0.7)), a4, random_matrix(32, 4, 1), 12});
-  all.push_back({"one token", one(law_of(1, 4, 4, 0.7)), a4, random_matrix(32, 4, 1), 1});
-  all.push_back({"long", one(law_of(2, 3, 3, 0.5)), a4.head(3), random_matrix(33, 3, 1), 150});
-  all.push_back({"singular law", one(law_of(3, 4, 2, 0.8)), a4, random_matrix(34, 4, 1), 7});
+  const Vector a4 = 0.5 * random_matrix(Stream(31), 4, 1).col(0);
+  all.push_back({"pair", one(law_of(1, 4, 4, 0.7)), a4, random_matrix(Stream(32), 4, 1), 12});
+  all.push_back({"one token", one(law_of(1, 4, 4, 0.7)), a4, random_matrix(Stream(32), 4, 1), 1});
+  all.push_back(
+      {"long", one(law_of(2, 3, 3, 0.5)), a4.head(3), random_matrix(Stream(33), 3, 1), 150});
+  all.push_back(
+      {"singular law", one(law_of(3, 4, 2, 0.8)), a4, random_matrix(Stream(34), 4, 1), 7});
   all.push_back({"parallel", one(law_of(4, 4, 4, 0.7)), a4, -2 * a4, 9});
   all.push_back(
-      {"no tilt", one(law_of(5, 4, 4, 0.7)), Vector::Zero(4), random_matrix(35, 4, 1), 6});
+      {"no tilt", one(law_of(5, 4, 4, 0.7)), Vector::Zero(4), random_matrix(Stream(35), 4, 1), 6});
   all.push_back({"three functionals", one(law_of(6, 5, 5, 0.5)),
-                 0.6 * random_matrix(36, 5, 1).col(0), random_matrix(37, 5, 3), 11});
+                 0.6 * random_matrix(Stream(36), 5, 1).col(0), random_matrix(Stream(37), 5, 3),
+                 11});
   all.push_back({"dependent functionals", one(law_of(6, 5, 5, 0.5)),
-                 0.6 * random_matrix(36, 5, 1).col(0),
-                 random_matrix(37, 5, 2) * random_matrix(38, 2, 4), 11});
+                 0.6 * random_matrix(Stream(36), 5, 1).col(0),
+                 random_matrix(Stream(37), 5, 2) * random_matrix(Stream(38), 2, 4), 11});
   all.push_back({"outputs only", one(law_of(7, 4, 4, 0.7)), a4, Matrix(4, 0), 10});
   all.push_back({"one dimension", one(law_of(8, 1, 1, 0.9)), a4.head(1), Matrix::Ones(1, 1), 5});
   GaussianLaw point = law_of(9, 4, 1, 0.0);
@@ -94,7 +92,7 @@ std::vector<Case> cases() {
                  {(Vector(3) << 0.5, 0.3, 0.2).finished(),
                   {law_of(10, 4, 4, 0.5), law_of(11, 4, 2, 0.9), point}},
                  a4,
-                 random_matrix(39, 4, 2),
+                 random_matrix(Stream(39), 4, 2),
                  8});
   return all;
 }
@@ -160,8 +158,8 @@ TEST(Sampled, EqualsDirectSamplingInLaw) {
 // Products of the outputs at two lengths: prefixes of one prompt, not independent prompts.
 TEST(Sampled, PrefixesAreJointlyExact) {
   const GaussianMixtureLaw law = one(law_of(1, 4, 4, 0.7));
-  const Vector a = 0.5 * random_matrix(31, 4, 1).col(0);
-  const Matrix R = random_matrix(32, 4, 1);
+  const Vector a = 0.5 * random_matrix(Stream(31), 4, 1).col(0);
+  const Matrix R = random_matrix(Stream(32), 4, 1);
   const SampledPrompt prompt(law, a, R);
   const std::int64_t lengths[] = {4, 9};
   const auto both = [&](const SampledDraw& x, const SampledDraw& y) {
@@ -190,21 +188,22 @@ TEST(Sampled, PrefixesAreJointlyExact) {
 
 TEST(Sampled, NormalsPerToken) {
   const GaussianLaw law = law_of(6, 5, 5, 0.5);
-  const Vector a = random_matrix(36, 5, 1).col(0);
+  const Vector a = random_matrix(Stream(36), 5, 1).col(0);
   EXPECT_EQ(SampledPrompt(law, a, Matrix(5, 0)).normals_per_token(), 1);
-  EXPECT_EQ(SampledPrompt(law, a, random_matrix(37, 5, 1)).normals_per_token(), 2);
-  EXPECT_EQ(SampledPrompt(law, a, random_matrix(37, 5, 3)).normals_per_token(), 4);
-  EXPECT_EQ(SampledPrompt(law, a, random_matrix(37, 5, 9)).normals_per_token(), 5);
-  EXPECT_EQ(SampledPrompt(law_of(6, 5, 3, 1), a, random_matrix(37, 5, 9)).normals_per_token(), 3);
+  EXPECT_EQ(SampledPrompt(law, a, random_matrix(Stream(37), 5, 1)).normals_per_token(), 2);
+  EXPECT_EQ(SampledPrompt(law, a, random_matrix(Stream(37), 5, 3)).normals_per_token(), 4);
+  EXPECT_EQ(SampledPrompt(law, a, random_matrix(Stream(37), 5, 9)).normals_per_token(), 5);
+  EXPECT_EQ(
+      SampledPrompt(law_of(6, 5, 3, 1), a, random_matrix(Stream(37), 5, 9)).normals_per_token(), 3);
 }
 
 // Output error through the universal functions, at lengths no direct engine would try.
 TEST(Sampled, OutputErrorAgreesWithUniversalFunctions) {
   const Index d = 3;
   GaussianLaw law = law_of(12, d, d, 0.6);
-  const Matrix U = 0.5 * random_matrix(51, d, d);
-  const Matrix V = random_matrix(52, 2, d);
-  const Vector z = random_matrix(53, d, 1).col(0);
+  const Matrix U = 0.5 * random_matrix(Stream(51), d, d);
+  const Matrix V = random_matrix(Stream(52), 2, d);
+  const Vector z = random_matrix(Stream(53), d, 1).col(0);
   const Attention attention = Attention::from_uv(U, V);
   const Vector a = U * z;
   const double tau2 = a.dot(law.cov * a);
@@ -227,10 +226,10 @@ TEST(Sampled, GradientErrorsReachTheirAsymptoticConstants) {
   const Index d = 3;
   const GaussianLaw law = law_of(13, d, d, 0.5);
   const Matrix& G = law.cov;
-  const Matrix K = 0.5 * random_matrix(61, 2, d);
-  const Matrix Q = 0.7 * random_matrix(62, 2, d);
-  const Matrix V = random_matrix(63, 2, d);
-  const Vector z = random_matrix(64, d, 1).col(0);
+  const Matrix K = 0.5 * random_matrix(Stream(61), 2, d);
+  const Matrix Q = 0.7 * random_matrix(Stream(62), 2, d);
+  const Matrix V = random_matrix(Stream(63), 2, d);
+  const Vector z = random_matrix(Stream(64), d, 1).col(0);
   const Attention attention = Attention::from_kqv(K, Q, V, 0.8);
   const Vector a = attention.tilt(z);
   const Vector c = G * a;
@@ -256,8 +255,8 @@ TEST(Sampled, GradientErrorsReachTheirAsymptoticConstants) {
 TEST(Sampled, SameBitsForAnyThreadCount) {
   const GaussianLaw law = law_of(14, 4, 4, 0.5);
   const Attention attention =
-      Attention::from_uv(0.4 * random_matrix(71, 4, 4), random_matrix(72, 3, 4));
-  const Vector z = random_matrix(73, 4, 1).col(0);
+      Attention::from_uv(0.4 * random_matrix(Stream(71), 4, 4), random_matrix(Stream(72), 3, 4));
+  const Vector z = random_matrix(Stream(73), 4, 1).col(0);
   std::vector<double> values;
   for (const int threads : {1, 2, 3}) {
     set_thread_count(threads);
@@ -273,11 +272,11 @@ TEST(Sampled, SameBitsForAnyThreadCount) {
 // Scores far beyond what exp can hold: one token takes all the weight.
 TEST(Sampled, HugeTiltsAreFrozenNotBroken) {
   const GaussianLaw law = law_of(15, 3, 3, 1);
-  const Vector a = 1e4 * random_matrix(81, 3, 1).col(0);
+  const Vector a = 1e4 * random_matrix(Stream(81), 3, 1).col(0);
   const std::int64_t lengths[] = {1, 50, 5000};
   for (const Index n : {0, 1, 3}) {
     for (const SampledDraw& draw :
-         SampledPrompt(law, a, random_matrix(82, 3, n)).draw(lengths, Stream(83))) {
+         SampledPrompt(law, a, random_matrix(Stream(82), 3, n)).draw(lengths, Stream(83))) {
       EXPECT_TRUE(draw.zbar.allFinite());
       EXPECT_TRUE(draw.CR.allFinite());
       EXPECT_GT(draw.weights2, 0.3);

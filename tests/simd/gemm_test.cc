@@ -12,11 +12,7 @@
 namespace esscher {
 namespace {
 
-Matrix random_matrix(Index rows, Index cols, std::uint64_t id) {
-  Matrix out(rows, cols);
-  Stream(7, id).fill_normal(0, {out.data(), static_cast<std::size_t>(out.size())});
-  return out;
-}
+using testing::random_matrix;
 
 // Every remainder of the 4-row, 3-vector and depth blocks is met; a sum of k products of standard
 // normals is far from its rounding bound k * eps * sqrt(k).
@@ -24,9 +20,9 @@ TEST(Gemm, AddsTheProductForAllShapes) {
   for (const Index m : {0, 1, 3, 4, 5, 9}) {
     for (const Index k : {0, 1, 7, 255, 257}) {
       for (const Index n : {0, 1, 3, 4, 5, 12, 13, 23}) {
-        const Matrix A = random_matrix(m, k, 1);
-        const Matrix B = random_matrix(k, n, 2);
-        const Matrix start = random_matrix(m, n, 3);
+        const Matrix A = random_matrix(Stream(7, 1), m, k);
+        const Matrix B = random_matrix(Stream(7, 2), k, n);
+        const Matrix start = random_matrix(Stream(7, 3), m, n);
         Matrix C = start;
         add_product(A, B, C);
         EXPECT_TRUE(testing::close(C, start + A * B, 1e-13, 1.0)) << m << " " << k << " " << n;
@@ -43,7 +39,7 @@ TEST(Gemm, AddsTheProductForAllShapes) {
 }
 
 TEST(Gemm, ReadsBlocksOfLargerMatrices) {
-  const Matrix A = random_matrix(9, 11, 1);
+  const Matrix A = random_matrix(Stream(7, 1), 9, 11);
   Matrix C = Matrix::Zero(5, 6);
   add_product(A.block(1, 2, 5, 4), A.block(3, 1, 4, 6), C);
   EXPECT_TRUE(testing::close(C, A.block(1, 2, 5, 4) * A.block(3, 1, 4, 6), 1e-14));
@@ -52,10 +48,10 @@ TEST(Gemm, ReadsBlocksOfLargerMatrices) {
 TEST(Gemm, WhitenedSquaresAreSquaredNormsForAllShapes) {
   for (const Index m : {0, 1, 4, 7}) {
     for (const Index d : {1, 3, 4, 12, 13, 17, 64}) {
-      const Matrix larger = random_matrix(m + 2, d + 3, 4);
+      const Matrix larger = random_matrix(Stream(7, 4), m + 2, d + 3);
       const auto A = larger.block(1, 2, m, d);
-      const Matrix W = random_matrix(d, d, 5).triangularView<Eigen::Upper>();
-      const Vector centre = random_matrix(d, 1, 6);
+      const Matrix W = random_matrix(Stream(7, 5), d, d).triangularView<Eigen::Upper>();
+      const Vector centre = random_matrix(Stream(7, 6), d, 1);
       const Matrix white = (A * W).rowwise() - centre.transpose();
       const Vector expected = white.rowwise().squaredNorm();
       EXPECT_TRUE(testing::close(whitened_squares(A, W, centre), expected, 1e-13)) << m << " " << d;
@@ -72,9 +68,9 @@ TEST(Gemm, WhitenedSquaresAreSquaredNormsForAllShapes) {
 
 TEST(Gemm, WeightedGramsAddTheListedRows) {
   for (const Index d : {1, 3, 12, 17}) {
-    const Matrix larger = random_matrix(160, d + 3, 7);
+    const Matrix larger = random_matrix(Stream(7, 7), 160, d + 3);
     const auto A = larger.block(1, 2, 150, d);
-    const Matrix start = random_matrix(d, d, 8);
+    const Matrix start = random_matrix(Stream(7, 8), d, d);
     for (const std::size_t count : {0, 1, 64, 100}) {
       std::vector<Index> rows;
       std::vector<double> weights;
@@ -97,7 +93,7 @@ TEST(Gemm, WeightedGramsAddTheListedRows) {
 
 TEST(Gemm, InverseFactorsWhiten) {
   for (const Index d : {1, 2, 3, 4, 5, 13, 64}) {
-    const Matrix root = random_matrix(d, d, 10);
+    const Matrix root = random_matrix(Stream(7, 10), d, d);
     const Matrix C = root * root.transpose() + Matrix::Identity(d, d);
     double log_determinant = 0;
     const Matrix W = inverse_factor(C, log_determinant);

@@ -18,6 +18,7 @@
 #include "esscher/store/progress.h"
 #include "esscher/store/schema.h"
 #include "tests/store/temporary.h"
+#include "tests/testing.h"
 
 namespace esscher {
 namespace {
@@ -25,20 +26,10 @@ namespace {
 namespace fs = std::filesystem;
 using testing::bytes_of;
 using ::testing::HasSubstr;
+using testing::message_of;
 using testing::Temporary;
 
 const RunInfo kInfo{"study", "[sweep]\nlengths = [1, 2]\n", 7};
-
-template <class Failure>
-std::string message_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Failure& error) {
-    return error.what();
-  }
-  ADD_FAILURE() << "no exception of the expected type";
-  return "";
-}
 
 void fill(const fs::path& directory, std::vector<int> cells, double factor = 1) {
   auto run = Run::create_or_resume(directory, kInfo);

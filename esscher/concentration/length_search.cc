@@ -1,0 +1,158 @@
+#include "esscher/concentration/length_search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "esscher/base/error.h"
+#include "esscher/concentration/query_error.h"
+
+namespace esscher {
+namespace {
+
+struct Point {
+  std::int64_t L;
+  Noisy at;
+};
+
+// Where the power law through two estimates meets eps.
+std::int64_t interpolate(const Point& a, const Point& b, double eps) {
+  double g = 1;
+  if (a.L != b.L && a.at.value > 0 && b.at.value > 0) {
+    g = -std::log(a.at.value / b.at.value) /
+        std::log(static_cast<double>(a.L) / static_cast<double>(b.L));
+  }
+  const double L =
+      static_cast<double>(a.L) * std::pow(a.at.value / eps, 1 / std::clamp(g, 0.2, 2.0));
+  return static_cast<std::int64_t>(std::ceil(std::min(L, 1e18)));
+}
+
+}  // namespace
+
+std::optional<std::int64_t> bisect(const std::function<double(std::int64_t)>& D, double eps,
+                                   std::int64_t limit) {
+  double at_lo = D(1);
+  if (at_lo <= eps) return 1;
+  std::int64_t lo = 1, hi = 2;
+  double at_hi = D(hi);
+  while (at_hi > eps) {
+    if (hi == limit) return std::nullopt;
+    lo = hi;
+    at_lo = at_hi;
+    hi = hi > limit / 8 ? limit : hi * 8;
+    at_hi = D(hi);
+  }
+  for (int step = 1; hi - lo > 1; ++step) {
+    const double x = static_cast<double>(lo), ratio = static_cast<double>(hi) / x;
+    double share = 0.5;
+    if (step % 3 != 0 && at_hi > 0 && std::isfinite(at_lo)) {
+      share = std::log(at_lo / eps) / std::log(at_lo / at_hi);
+    }
+    const double guess = x * std::pow(ratio, share);
+    const std::int64_t mid = std::clamp(static_cast<std::int64_t>(guess), lo + 1, hi - 1);
+    const double value = D(mid);
+    if (value <= eps) {
+      hi = mid;
+      at_hi = value;
+    } else {
+      lo = mid;
+      at_lo = value;
+    }
+  }
+  return hi;
+}
+
+LengthAnswer never(LengthAnswer answer, std::string why) {
+  answer.status = "never";
+  answer.value = answer.value_before = kUnknown;
+  answer.explanation = std::move(why);
+  return answer;
+}
+
+LengthAnswer certified(LengthAnswer answer, const std::function<double(std::int64_t)>& D) {
+  const auto L = bisect(D, answer.eps, kMaxLength);
+  if (!L) {
+    const double last = D(kMaxLength);
+    answer =
+        never(std::move(answer), "at L = 1e15 the error is still " + to_text(last) +
+                                     " > eps = " + to_text(answer.eps) +
+                                     "; longer prompts are beyond what double precision can show");
+    answer.value = last;
+    return answer;
+  }
+  answer.length = *L;
+  answer.value = D(*L);
+  answer.value_before = *L > 1 ? D(*L - 1) : kUnknown;
+  answer.status = "certified";
+  answer.explanation = *L > 1 ? "D(L) <= eps < D(L-1), both evaluated" : "one token is enough";
+  return answer;
+}
+
+LengthAnswer stochastic(LengthAnswer answer, std::int64_t longest, const Evaluate& evaluate) {
+  int looks = 0;
+  Noisy last{};
+  // +1: above eps for sure, -1: below for sure, 0: cannot tell with 8 times the queries.
+  const auto side = [&](std::int64_t L) {
+    for (std::int64_t factor : {1, 2, 4, 8}) {
+      last = evaluate(L, factor);
+      ++looks;
+      if (last.ci.lo > answer.eps) return 1;
+      if (last.ci.hi <= answer.eps) return -1;
+    }
+    return 0;
+  };
+  Point lo{0, {}}, hi{0, {}};
+  std::optional<Point> unsure;
+  for (std::int64_t L = 1; hi.L == 0; L = std::min(L * 4, longest)) {
+    const int s = side(L);
+    if (s < 0) {
+      hi = {L, last};
+    } else if (s > 0) {
+      lo = {L, last};
+    } else if (!unsure) {
+      unsure = {L, last};
+    }
+    if (s >= 0 && L == longest) {
+      if (unsure && s == 0) {
+        hi = {L, last};
+        break;
+      }
+      answer = never(std::move(answer),
+                     "at L = " + std::to_string(L) +
+                         ", the longest prompt this engine may draw, the error is still " +
+                         to_text(last.value) + " > eps = " + to_text(answer.eps));
+      answer.value = last.value;
+      answer.std_error = last.std_error;
+      return answer;
+    }
+  }
+  while (!unsure && hi.L - lo.L > 1) {
+    const std::int64_t mid = lo.L + (hi.L - lo.L) / 2;
+    const int s = side(mid);
+    if (s == 0) {
+      unsure = {mid, last};
+    } else {
+      (s > 0 ? lo : hi) = {mid, last};
+    }
+  }
+  answer.length = hi.L;
+  if (unsure) {
+    // Around here nobody can tell; estimates decide, the bracket says how far they may be off.
+    answer.length = std::clamp(interpolate(*unsure, hi, answer.eps), lo.L + 1, hi.L);
+    hi.at = evaluate(*answer.length, 8);
+  }
+  answer.bracket_lo = unsure ? lo.L + 1 : *answer.length;
+  answer.bracket_hi = unsure ? hi.L : *answer.length;
+  answer.value = hi.at.value;
+  answer.std_error = hi.at.std_error;
+  answer.value_before = *answer.length > 1 ? evaluate(*answer.length - 1, 8).value : kUnknown;
+  answer.status = "estimated";
+  answer.error_probability = std::min(1.0, kErrorProbability * looks / kMaxLooks);
+  answer.explanation = "the answer lies between " + std::to_string(answer.bracket_lo) + " and " +
+                       std::to_string(answer.bracket_hi) + " except with probability " +
+                       to_text(answer.error_probability) + " (" + std::to_string(looks) +
+                       " looks at samples)";
+  return answer;
+}
+
+}  // namespace esscher

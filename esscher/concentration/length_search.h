@@ -1,0 +1,42 @@
+// The search for the shortest length, whatever D(L) is the error of. Internal to length.cc.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "esscher/concentration/length.h"
+#include "esscher/estimate/interval.h"
+
+namespace esscher {
+
+// Smallest L in [1, limit] with D(L) <= eps for a D that falls; nothing if D(limit) > eps. D is
+// close to a power law between neighbours, so two steps of three go where that meets eps; the third
+// halves log L and bounds their number.
+std::optional<std::int64_t> bisect(const std::function<double(std::int64_t)>& D, double eps,
+                                   std::int64_t limit);
+
+// The answer that there is none.
+LengthAnswer never(LengthAnswer answer, std::string why);
+
+// D without noise: D(L) <= eps < D(L-1), both evaluated.
+LengthAnswer certified(LengthAnswer answer, const std::function<double(std::int64_t)>& D);
+
+// The whole bisection may be wrong with this probability: a union bound over all its looks at data.
+inline constexpr double kErrorProbability = 0.05;
+inline constexpr int kMaxLooks =
+    120;  // 4 looks at each of at most 9 lengths going up and 17 between two
+
+struct Noisy {
+  double value, std_error;
+  Interval ci;  // misses the truth with probability kErrorProbability / kMaxLooks
+};
+
+using Evaluate = std::function<Noisy(std::int64_t L, std::int64_t factor)>;
+
+// D from samples, `factor` times as many as usual: a bracket that holds the answer except with
+// probability kErrorProbability, on prompts of at most `longest` tokens.
+LengthAnswer stochastic(LengthAnswer answer, std::int64_t longest, const Evaluate& evaluate);
+
+}  // namespace esscher

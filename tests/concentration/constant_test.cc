@@ -1,0 +1,85 @@
+#include "esscher/concentration/constant.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "esscher/concentration/query_error.h"
+#include "esscher/measure/affine.h"
+#include "esscher/measure/coordinates.h"
+#include "esscher/measure/gaussian.h"
+#include "esscher/measure/mixture.h"
+#include "esscher/measure/sphere.h"
+#include "tests/testing.h"
+
+namespace esscher {
+namespace {
+
+using testing::close;
+using testing::random_matrix;
+
+Matrix with_norm(const Matrix& m, double norm) {
+  return m * (norm / Eigen::JacobiSVD<Eigen::MatrixXd>(m).singularValues()[0]);
+}
+
+// L * E|X_hat - X|^2 at a long prompt against the constant, for every measure with a closed form.
+TEST(Constant, IsTheLimitOfSimulatedErrors) {
+  const Attention attention = Attention::from_uv(
+      0.6 * with_norm(random_matrix(Stream(31, 1), 3, 3), 1), random_matrix(Stream(31, 2), 2, 3));
+  const Vector z = Vector{{0.8, -0.5, 0.4}};
+  const std::vector<AnyMeasure> measures = {
+      Gaussian(Vector{{0.2, 0.0, -0.3}}, 0.5 * Matrix::Identity(3, 3)),
+      Rademacher(3),
+      Uniform(3),
+      Sphere(3, 1.5),
+      Mixture(Vector{{0.3, 0.7}},
+              {Gaussian(0.3 * Matrix::Identity(3, 3)),
+               Affine(Vector::Ones(3), 0.5 * Matrix::Identity(3, 3), Uniform(3))}),
+      Empirical(random_matrix(Stream(31, 3), 7, 3))};
+  const std::int64_t L = 3000;
+  const std::vector<Metric> metrics = {Metric::output, Metric::grad_v, Metric::grad_u};
+  for (const AnyMeasure& mu : measures) {
+    const auto errors =
+        query_errors(Engine::direct, metrics, {L}, mu, attention, z, 250, Stream(5));
+    for (std::size_t k = 0; k < metrics.size(); ++k) {
+      const double scale = static_cast<double>(L);
+      // The next term of the expansion is of relative order 1/L: allowed for by 30/L.
+      const double want = asymptotic_constant(metrics[k], mu, attention, z);
+      const double got = scale * errors[k][0].value, se = scale * errors[k][0].std_error;
+      EXPECT_LE(std::abs(got - want), testing::kSigmas * se + 30 / scale * want)
+          << mu.name() << " " << k;
+      EXPECT_LT(se, 0.15 * want) << mu.name();
+    }
+  }
+}
+
+// The exact engine has no noise: the constant is reached to the accuracy of its differences.
+TEST(Constant, IsTheLimitOfExactMixtureErrors) {
+  const Attention attention =
+      Attention::from_kqv(random_matrix(Stream(31, 21), 2, 3), random_matrix(Stream(31, 22), 2, 3),
+                          random_matrix(Stream(31, 23), 2, 3), 0.3);
+  const Vector z = Vector{{0.8, -0.5, 0.4}};
+  const AnyMeasure mu = Mixture(Vector{{0.3, 0.7}},
+                                {Gaussian(Vector{{0.2, 1.0, -0.3}}, 0.5 * Matrix::Identity(3, 3)),
+                                 Gaussian(Vector{{-1.0, 0.4, 0.3}}, 0.2 * Matrix::Identity(3, 3))});
+  const std::vector<Metric> all = {Metric::output, Metric::grad_v, Metric::grad_u, Metric::grad_k,
+                                   Metric::grad_q};
+  const std::int64_t L = 1000000000000;
+  const auto errors = query_errors(Engine::exact, all, {L}, mu, attention, z, 1, Stream(0));
+  for (std::size_t k = 0; k < all.size(); ++k) {
+    EXPECT_TRUE(close(static_cast<double>(L) * errors[k][0].value,
+                      asymptotic_constant(all[k], mu, attention, z), 1e-6))
+        << name(all[k]);
+  }
+}
+
+TEST(Constant, InfiniteOutsideTheDomain) {
+  const Attention attention = Attention::from_uv(Matrix::Ones(1, 1), Matrix::Ones(1, 1));
+  const AnyMeasure laplace = Laplace(1, 1.0);
+  EXPECT_TRUE(
+      std::isfinite(asymptotic_constant(Metric::output, laplace, attention, Vector{{0.4}})));
+  EXPECT_TRUE(std::isinf(asymptotic_constant(Metric::output, laplace, attention, Vector{{0.6}})));
+}
+
+}  // namespace
+}  // namespace esscher
