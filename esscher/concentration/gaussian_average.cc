@@ -164,7 +164,8 @@ double GaussianAverage::effective_sample_size(std::int64_t L) const {
 double GaussianAverage::constant(std::size_t i) const {
   const Terms& t = terms_.at(i);
   const auto m = [&](int j) {
-    return law_.tilted_moment(forms_, products_[static_cast<std::size_t>(t.first + j)], 1.0);
+    const int column = t.first + j;
+    return law_.tilted_moment(forms_, products_[static_cast<std::size_t>(column)], 1.0);
   };
   if (2 * law_.lambda() >= 1) return std::numeric_limits<double>::infinity();
   if (!t.quadratic) return t.factor * (t.trWG * m(0) + m(1));

@@ -62,10 +62,10 @@ std::optional<std::int64_t> bisect(const std::function<double(std::int64_t)>& D,
   return hi;
 }
 
-LengthAnswer never(LengthAnswer answer, std::string why) {
+LengthAnswer never(LengthAnswer answer, const std::string& why) {
   answer.status = "never";
   answer.value = answer.value_before = kUnknown;
-  answer.explanation = std::move(why);
+  answer.explanation = why;
   return answer;
 }
 
@@ -73,10 +73,10 @@ LengthAnswer certified(LengthAnswer answer, const std::function<double(std::int6
   const auto L = bisect(D, answer.eps, kMaxLength);
   if (!L) {
     const double last = D(kMaxLength);
-    answer =
-        never(std::move(answer), "at L = 1e15 the error is still " + to_text(last) +
-                                     " > eps = " + to_text(answer.eps) +
-                                     "; longer prompts are beyond what double precision can show");
+    const std::string why = "at L = 1e15 the error is still " + to_text(last) +
+                            " > eps = " + to_text(answer.eps) +
+                            "; longer prompts are beyond what double precision can show";
+    answer = never(std::move(answer), why);
     answer.value = last;
     return answer;
   }
@@ -117,10 +117,10 @@ LengthAnswer stochastic(LengthAnswer answer, std::int64_t longest, const Evaluat
         hi = {L, last};
         break;
       }
-      answer = never(std::move(answer),
-                     "at L = " + std::to_string(L) +
-                         ", the longest prompt this engine may draw, the error is still " +
-                         to_text(last.value) + " > eps = " + to_text(answer.eps));
+      const std::string why = "at L = " + std::to_string(L) +
+                              ", the longest prompt this engine may draw, the error is still " +
+                              to_text(last.value) + " > eps = " + to_text(answer.eps);
+      answer = never(std::move(answer), why);
       answer.value = last.value;
       answer.std_error = last.std_error;
       return answer;

@@ -18,7 +18,7 @@ std::optional<std::int64_t> bisect(const std::function<double(std::int64_t)>& D,
                                    std::int64_t limit);
 
 // The answer that there is none.
-LengthAnswer never(LengthAnswer answer, std::string why);
+LengthAnswer never(LengthAnswer answer, const std::string& why);
 
 // D without noise: D(L) <= eps < D(L-1), both evaluated.
 LengthAnswer certified(LengthAnswer answer, const std::function<double(std::int64_t)>& D);

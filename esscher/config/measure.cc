@@ -39,7 +39,7 @@ Vector weight_vector(const Table& table, std::string_view key, Index size) {
   const std::vector<double> values = table.numbers(key, Range::at_least(0));
   const auto n = static_cast<Index>(values.size());
   if (size != kAnySize && n != size) table.fail(key, std::to_string(size) + " numbers");
-  const Vector out = Eigen::Map<const Vector>(values.data(), n);
+  Vector out = Eigen::Map<const Vector>(values.data(), n);
   if (!(out.sum() > 0)) table.fail(key, "numbers with a positive sum");
   return out;
 }

@@ -13,7 +13,7 @@ constexpr double kLongest = 1e15;  // every integer up to here is a double
 
 std::vector<std::int64_t> read_lengths(const Table& sweep) {
   if (sweep.has("lengths") && sweep.value("lengths").array() != nullptr) {
-    const auto lengths = sweep.integers("lengths", Range::between(1, kLongest));
+    auto lengths = sweep.integers("lengths", Range::between(1, kLongest));
     for (std::size_t i = 0; i < lengths.size(); ++i) {
       if (i > 0 && lengths[i] <= lengths[i - 1]) sweep.fail("lengths", "increasing lengths");
     }

@@ -101,8 +101,10 @@ namespace {
 
 // y - offset = X beta, GLS with covariance factor `chol` (identity when exact). Returns chi^2.
 double solve(const Matrix& X, const Vector& y, const Eigen::LLT<Matrix>* chol, Vector& beta) {
+  // NOLINTBEGIN(performance-unnecessary-copy-initialization): solved in place, through a const&
   Matrix A = X;
   Vector t = y;
+  // NOLINTEND(performance-unnecessary-copy-initialization)
   if (chol != nullptr) {
     chol->matrixL().solveInPlace(A);
     chol->matrixL().solveInPlace(t);

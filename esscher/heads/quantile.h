@@ -3,13 +3,14 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 namespace esscher {
 
 inline double quantile(std::vector<double> values, double p) {
   if (values.empty()) return 0;
-  const auto at = static_cast<std::ptrdiff_t>(p * static_cast<double>(values.size() - 1) + 0.5);
+  const auto at = std::lround(p * static_cast<double>(values.size() - 1));
   std::nth_element(values.begin(), values.begin() + at, values.end());
   const double high = values[at];
   if (p != 0.5 || values.size() % 2 == 1) return high;

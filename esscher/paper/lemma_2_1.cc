@@ -31,7 +31,8 @@ Matrix random_matrix(const Stream& stream, Index rows, Index cols, double scale)
 
 // N(m, FF') as weighted tokens m + F g, g on the grid kStep * integers, |g_i| <= reach.
 Empirical grid_prompt(const Vector& m, const Matrix& F, double reach) {
-  const Index side = 2 * static_cast<Index>(std::ceil(reach / kStep)) + 1;
+  const auto half = static_cast<Index>(std::ceil(reach / kStep));
+  const Index side = 2 * half + 1;
   Index n = 1;
   for (Index j = 0; j < F.cols(); ++j) n *= side;
   Matrix tokens(n, m.size());
@@ -39,7 +40,7 @@ Empirical grid_prompt(const Vector& m, const Matrix& F, double reach) {
   Vector g(F.cols());
   for (Index i = 0; i < n; ++i) {
     for (Index j = 0, rest = i; j < F.cols(); ++j, rest /= side) {
-      g(j) = kStep * static_cast<double>(rest % side - side / 2);
+      g(j) = kStep * static_cast<double>(rest % side - half);
     }
     tokens.row(i) = (m + F * g).transpose();
     weights(i) = std::exp(-g.squaredNorm() / 2);

@@ -76,8 +76,8 @@ Json tooltip_of(const std::vector<std::string>& columns) {
 }
 
 std::vector<std::string> columns_or(const std::vector<std::string>& given,
-                                    std::vector<std::string> otherwise) {
-  return given.empty() ? std::move(otherwise) : given;
+                                    const std::vector<std::string>& otherwise) {
+  return given.empty() ? otherwise : given;
 }
 
 // The legend as a switch. A selection must live in one layer only.

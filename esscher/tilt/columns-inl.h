@@ -132,6 +132,7 @@ HWY_INLINE void ToColumns(D d, const Rows<T>& rows, std::size_t first, std::size
   for (; l + N <= m && (l + N - 1) * stride + past <= left; l += N) {
     const auto ahead = reinterpret_cast<std::uintptr_t>(p + l * stride) + kAheadBytes;
     for (std::size_t b = 0; b < N * stride * sizeof(T); b += 64) {
+      // NOLINTNEXTLINE(performance-no-int-to-ptr): may lie beyond the array, so no pointer sum
       hwy::Prefetch(reinterpret_cast<const char*>(ahead + b));
     }
     auto sum_a = hn::Zero(d), sum_r = hn::Zero(d);

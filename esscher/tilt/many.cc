@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "esscher/simd/dispatch.h"
 #include "esscher/tilt/shift.h"
@@ -121,7 +122,7 @@ class Many {
     q_padded_ = pad(q_);
     dk_padded_ = pad(dk_);
     dv_padded_ = pad(dv_);
-    const std::size_t wide = sizeof(double) / sizeof(T);
+    const std::size_t wide = std::is_same_v<T, double> ? 1 : 2;  // T per double
     const std::size_t total = (kRows + 1) * dk_padded_ + (kTokens + 1) * dv_padded_ + dv_ * panel_ +
                               q_padded_ * (dk_ + kTokens + 1 + wide + dv_ * wide);
     block_ = hwy::AllocateAligned<T>(total);
