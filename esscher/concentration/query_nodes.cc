@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "esscher/base/eigensystem.h"
 #include "esscher/base/error.h"
 #include "esscher/random/sobol.h"
 
@@ -39,9 +40,9 @@ QueryNodes sobol_queries(const GaussianLaw& nu, const MatrixView& A, Index count
   check_dimension("sobol_queries", "A", A.rows(), d);
   const Matrix root = psd_sqrt("sobol_queries", "covariance of the queries", nu.cov);
   // Eigenvalues come in increasing order.
-  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(root * A * root);
-  const Vector r = inflation(eigen.eigenvalues().reverse());
-  const Matrix F = root * eigen.eigenvectors().rowwise().reverse() * r.cwiseSqrt().asDiagonal();
+  const Eigensystem eigen = eigensystem(root * A * root);
+  const Vector r = inflation(eigen.values.reverse());
+  const Matrix F = root * eigen.vectors.rowwise().reverse() * r.cwiseSqrt().asDiagonal();
   int m = 0;
   while ((kGroups << m) < count) ++m;
   const Index points = Index(1) << m;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "esscher/concentration/gaussian_average.h"
+#include "esscher/concentration/query_error.h"
 #include "esscher/concentration/study.h"
 #include "esscher/measure/gaussian_view.h"
 #include "esscher/prompt/exact_mixture.h"

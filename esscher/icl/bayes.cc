@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "esscher/base/eigensystem.h"
 #include "esscher/base/error.h"
 #include "esscher/base/parallel.h"
 #include "esscher/icl/features.h"
@@ -38,12 +39,12 @@ double posterior_risk(const LinearRegressionTask& task, const Matrix& xx) {
     const Matrix A = Matrix::Identity(d, d) + s2 / sig2 * xx;
     return s2 / 2 * Eigen::LLT<Eigen::MatrixXd>(A).solve(Eigen::MatrixXd(task.query_cov)).trace();
   }
-  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(xx);
-  const double floor = 1e-10 * std::max(eigen.eigenvalues()(d - 1), 0.0);
+  const Eigensystem eigen = eigensystem(xx);
+  const double floor = 1e-10 * std::max(eigen.values(d - 1), 0.0);
   double sum = 0;
   for (Index i = 0; i < d; ++i) {
-    if (eigen.eigenvalues()(i) > floor) continue;
-    const Vector u = eigen.eigenvectors().col(i);
+    if (eigen.values(i) > floor) continue;
+    const Vector u = eigen.vectors.col(i);
     sum += u.dot(task.query_cov * u);
   }
   return s2 / 2 * sum;

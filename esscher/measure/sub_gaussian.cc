@@ -4,6 +4,8 @@
 #include <cmath>
 #include <vector>
 
+#include "esscher/base/eigensystem.h"
+
 namespace esscher {
 namespace {
 
@@ -48,10 +50,10 @@ Start best_radius(const AnyMeasure& mu, const Vector& u) {
 
 // Unit directions to start from, both signs taken by the caller.
 std::vector<Vector> directions(const AnyMeasure& mu, const Matrix& cov) {
-  const Eigen::SelfAdjointEigenSolver<Matrix> system(cov);
+  const Eigensystem system = eigensystem(cov);
   std::vector<Vector> list;
   for (Index i = 0; i < std::min(mu.dim(), kMaxAxes); ++i) {
-    list.emplace_back(system.eigenvectors().col(mu.dim() - 1 - i));
+    list.emplace_back(system.vectors.col(mu.dim() - 1 - i));
   }
   const Empirical sample = mu.sample(Stream(0), kSampleTokens);
   for (Index l = 0; l < sample.size(); ++l) {

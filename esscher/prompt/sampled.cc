@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string>
 
+#include "esscher/base/eigensystem.h"
 #include "esscher/base/error.h"
 #include "esscher/prompt/score_sums.h"
 #include "esscher/random/draws.h"
@@ -233,8 +234,8 @@ void SampledPrompt::add_tokens(const Component& c, std::int64_t count, double ce
   stream.split(1).fill_normal(
       state.next_normal, std::span<double>(noise.data(), static_cast<std::size_t>(noise.size())));
   state.next_normal += static_cast<std::uint64_t>(noise.size());
-  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> q(b.q.topLeftCorner(columns, columns));
-  const Matrix root = q.eigenvectors() * q.eigenvalues().cwiseMax(0.0).cwiseSqrt().asDiagonal();
+  const Eigensystem q = eigensystem(b.q.topLeftCorner(columns, columns));
+  const Matrix root = q.vectors * q.values.cwiseMax(0.0).cwiseSqrt().asDiagonal();
   noise -= (c.E * (c.E.transpose() * noise)).eval();
   state.X += factor * noise * root.transpose();
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include "esscher/base/eigensystem.h"
 #include "esscher/base/error.h"
 
 namespace esscher {
@@ -99,10 +100,8 @@ HeadsDraw draw_heads(const MatrixView& tilts, const MatrixView& functionals, std
   to_weights.topLeftCorner(H, H) = scale.asDiagonal();
   to_weights.bottomLeftCorner(H, H) = (-f.cwiseProduct(scale)).asDiagonal();
   to_weights.bottomRightCorner(H, H) = scale.asDiagonal();
-  const Eigen::MatrixXd covariance = to_weights * sums.products * to_weights.transpose();
-  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(covariance);
-  const Matrix root =
-      eigen.eigenvectors() * eigen.eigenvalues().cwiseMax(0.0).cwiseSqrt().asDiagonal();
+  const Eigensystem eigen = eigensystem(to_weights * sums.products * to_weights.transpose());
+  const Matrix root = eigen.vectors * eigen.values.cwiseMax(0.0).cwiseSqrt().asDiagonal();
   Matrix noise(k, 2 * H);
   stream.split(1).fill_normal(
       0, std::span<double>(noise.data(), static_cast<std::size_t>(noise.size())));

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "esscher/base/svd.h"
 #include "esscher/concentration/query_error.h"
 #include "esscher/measure/affine.h"
 #include "esscher/measure/coordinates.h"
@@ -18,9 +19,7 @@ namespace {
 using testing::close;
 using testing::random_matrix;
 
-Matrix with_norm(const Matrix& m, double norm) {
-  return m * (norm / Eigen::JacobiSVD<Eigen::MatrixXd>(m).singularValues()[0]);
-}
+Matrix with_norm(const Matrix& m, double norm) { return m * (norm / svd(m).s(0)); }
 
 // L * E|X_hat - X|^2 at a long prompt against the constant, for every measure with a closed form.
 TEST(Constant, IsTheLimitOfSimulatedErrors) {

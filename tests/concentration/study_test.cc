@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "esscher/base/error.h"
+#include "esscher/base/svd.h"
 #include "esscher/measure/coordinates.h"
 #include "esscher/measure/gaussian.h"
 #include "esscher/measure/mixture.h"
@@ -19,9 +20,7 @@ using testing::close;
 using testing::gaussian_problem;
 using testing::random_matrix;
 
-Matrix with_norm(const Matrix& m, double norm) {
-  return m * (norm / Eigen::JacobiSVD<Eigen::MatrixXd>(m).singularValues()[0]);
-}
+Matrix with_norm(const Matrix& m, double norm) { return m * (norm / svd(m).s(0)); }
 
 TEST(Study, EnginesAgree) {
   const Problem problem = gaussian_problem(2, 0.4);
