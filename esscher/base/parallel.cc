@@ -14,6 +14,13 @@
 #include <oneapi/tbb/task_arena.h>
 #endif
 
+#ifdef ESSCHER_TSAN
+extern "C" {
+void __tsan_acquire(void* at);
+void __tsan_release(void* at);
+}
+#endif
+
 namespace esscher {
 namespace {
 
@@ -29,6 +36,25 @@ oneapi::tbb::task_arena& arena_of(int threads) {
   const std::lock_guard lock(mutex);
   return arenas.try_emplace(threads, threads).first->second;
 }
+
+// libtbb is not instrumented, so ThreadSanitizer has to be told that a body comes after what was
+// before its loop, and what is after the loop comes after every body.
+class Ordered {
+ public:
+  Ordered(void* loop, bool is_body) : loop_(loop), is_body_(is_body) { order(is_body_); }
+  ~Ordered() { order(!is_body_); }
+  Ordered(const Ordered&) = delete;
+  Ordered& operator=(const Ordered&) = delete;
+
+ private:
+  void order([[maybe_unused]] bool acquire) const {
+#ifdef ESSCHER_TSAN
+    acquire ? __tsan_acquire(loop_) : __tsan_release(loop_);
+#endif
+  }
+  void* loop_;
+  bool is_body_;
+};
 
 // Marks the time a thread spends in the body of a loop.
 class InsideLoop {
@@ -71,7 +97,9 @@ void parallel_for(std::int64_t n, const std::function<void(std::int64_t)>& body)
   if (n > 1 && thread_count() > 1) {
     const auto loop = [&] {
       oneapi::tbb::task_group_context context;
+      const Ordered around(&context, false);
       const auto run = [&](std::int64_t i) {
+        const Ordered body_in_order(&context, true);
         const StopScope scope(stop);  // the caller's flag, on this thread
         const InsideLoop inside;
         check_stop(stop);
