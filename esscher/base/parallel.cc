@@ -52,7 +52,7 @@ class Ordered {
     acquire ? __tsan_acquire(loop_) : __tsan_release(loop_);
 #endif
   }
-  void* loop_;
+  [[maybe_unused]] void* loop_;
   bool is_body_;
 };
 
