@@ -4,13 +4,13 @@
 
 #include <cmath>
 
-#include "esscher/base/svd.h"
 #include "esscher/concentration/query_error.h"
 #include "esscher/measure/affine.h"
 #include "esscher/measure/coordinates.h"
 #include "esscher/measure/gaussian.h"
 #include "esscher/measure/mixture.h"
 #include "esscher/measure/sphere.h"
+#include "tests/concentration/problems.h"
 #include "tests/testing.h"
 
 namespace esscher {
@@ -18,8 +18,7 @@ namespace {
 
 using testing::close;
 using testing::random_matrix;
-
-Matrix with_norm(const Matrix& m, double norm) { return m * (norm / svd(m).s(0)); }
+using testing::with_norm;
 
 // L * E|X_hat - X|^2 at a long prompt against the constant, for every measure with a closed form.
 TEST(Constant, IsTheLimitOfSimulatedErrors) {

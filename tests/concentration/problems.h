@@ -1,6 +1,7 @@
-// The problem most tests of this folder ask about.
+// What most tests of this folder ask about.
 #pragma once
 
+#include "esscher/base/svd.h"
 #include "esscher/concentration/study.h"
 #include "esscher/measure/gaussian.h"
 
@@ -12,5 +13,8 @@ inline Problem gaussian_problem(Index d, double scale) {
           Attention::from_uv(scale * Matrix::Identity(d, d), Matrix::Identity(d, d)),
           AnyMeasure(Gaussian(Matrix::Identity(d, d)))};
 }
+
+// m scaled to this spectral norm.
+inline Matrix with_norm(const Matrix& m, double norm) { return m * (norm / svd(m).s(0)); }
 
 }  // namespace esscher::testing

@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "esscher/base/error.h"
-#include "esscher/base/svd.h"
 #include "esscher/measure/coordinates.h"
 #include "esscher/measure/gaussian.h"
 #include "esscher/measure/mixture.h"
@@ -19,8 +18,7 @@ using testing::agrees;
 using testing::close;
 using testing::gaussian_problem;
 using testing::random_matrix;
-
-Matrix with_norm(const Matrix& m, double norm) { return m * (norm / svd(m).s(0)); }
+using testing::with_norm;
 
 TEST(Study, EnginesAgree) {
   const Problem problem = gaussian_problem(2, 0.4);
