@@ -17,7 +17,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace esscher::HWY_NAMESPACE {
 
-constexpr std::size_t kPairsAtOnce = 128;
+constexpr std::int64_t kTokensAtOnce = 128;
 
 // e^s for s = tau g_1 - shift. Float: 2^y = 2^n P(y - n), P minimax of degree 5 (7e-8); y is at
 // least -125 so that the exponent stays in range, and at most 54 by the bounds on tau and g_1, so
@@ -38,13 +38,11 @@ HWY_INLINE VF32 weight(VF32 log2_weight) {
 }
 HWY_INLINE VF64 weight(VF64 log_weight) { return simd::HWY_NAMESPACE::ExpCore(DF64(), log_weight); }
 
-// What differs between float and double: where bits come from, how normals are made, the unit of
-// the scores (base 2 in float). Bits, normals and sums have a loop each over a few pairs of
-// normals: loops short enough for the CPU to overlap their iterations.
+// What differs between float and double: how normals are made and the unit of the scores (base 2 in
+// float). normals(n, out, work) gives the next n pairs, out [2 n, lanes], work [n, lanes].
 struct FloatRows {
   using D = DF32;
   using T = float;
-  using Bits = std::uint32_t;
   static constexpr double kUnit = 1.4426950408889634;
   static constexpr double kFree = kFreeTauFloat;
   static constexpr double kLowest = -125;
@@ -64,15 +62,8 @@ struct FloatRows {
     state = {interleave_words(a.x0, b.x0), interleave_words(a.x1, b.x1),
              interleave_words(a.x2, b.x2), interleave_words(a.x3, b.x3)};
   }
-  HWY_INLINE void bits(std::size_t pairs, std::uint32_t* out) {
-    const DU32 d;
-    Sfc32 now = state;
-    for (std::size_t i = 0; i < 2 * pairs; ++i) hn::Store(now.next(), d, out + i * hn::Lanes(d));
-    state = now;
-  }
-  static HWY_INLINE void normals(const std::uint32_t* bits, VF32& first, VF32& second) {
-    const DU32 d;
-    normal_pair(hn::Load(d, bits), hn::Load(d, bits + hn::Lanes(d)), first, second);
+  HWY_INLINE void normals(std::size_t pairs, float* out, float* work) {
+    next_normals(state, pairs, out, work);
   }
 
   Sfc32 state;
@@ -81,7 +72,6 @@ struct FloatRows {
 struct DoubleRows {
   using D = DF64;
   using T = double;
-  using Bits = std::uint64_t;
   static constexpr double kUnit = 1;
   static constexpr double kFree = kFreeTau;
   static constexpr double kLowest = -700;
@@ -90,21 +80,27 @@ struct DoubleRows {
       : keys(stream.seed()), id(stream.id()) {
     std::copy_n(first_block, hn::Lanes(DU64()), next_block);
   }
-  HWY_INLINE void bits(std::size_t pairs, std::uint64_t* out) {
+  HWY_INLINE void normals(std::size_t pairs, double* out, double* /*work*/) {
     const DU64 d64;
+    const DF64 d;
     const std::size_t lanes = hn::Lanes(d64);
     VU64 index = hn::Load(d64, next_block);
     for (std::size_t i = 0; i < pairs; ++i) {
       const Words x = philox_words(index, hn::Set(d64, id), keys);
-      hn::Store(join(x.x0, x.x1), d64, out + 2 * i * lanes);
-      hn::Store(join(x.x2, x.x3), d64, out + (2 * i + 1) * lanes);
+      hn::Store(hn::BitCast(d, join(x.x0, x.x1)), d, out + 2 * i * lanes);
+      hn::Store(hn::BitCast(d, join(x.x2, x.x3)), d, out + (2 * i + 1) * lanes);
       index = hn::Add(index, hn::Set(d64, 1));
     }
     hn::Store(index, d64, next_block);
-  }
-  static HWY_INLINE void normals(const std::uint64_t* bits, VF64& first, VF64& second) {
-    const DU64 d64;
-    normal_pair(hn::Load(d64, bits), hn::Load(d64, bits + hn::Lanes(d64)), first, second);
+    for (std::size_t i = 0; i < pairs; ++i) {
+      double* pair = out + 2 * i * lanes;
+      VF64 first;
+      VF64 second;
+      normal_pair(hn::BitCast(d64, hn::Load(d, pair)), hn::BitCast(d64, hn::Load(d, pair + lanes)),
+                  first, second);
+      hn::Store(first, d, pair);
+      hn::Store(second, d, pair + lanes);
+    }
   }
 
   RoundKeys keys;
@@ -122,12 +118,6 @@ struct Accumulator {
   HWY_INLINE void clear() {
     HWY_UNROLL(12)
     for (int k = 0; k < kSums; ++k) sum[k] = hn::Zero(D());
-  }
-  HWY_INLINE void scale(V factor) {
-    const V square = hn::Mul(factor, factor);
-    constexpr int first_square = coordinates == 2 ? 6 : 3;
-    HWY_UNROLL(12)
-    for (int k = 0; k < kSums; ++k) sum[k] = hn::Mul(sum[k], k < first_square ? factor : square);
   }
   HWY_INLINE void add(V w, V x1, V x2) {
     const V wx1 = hn::Mul(w, x1);
@@ -153,6 +143,21 @@ struct Accumulator {
   V sum[kSums];
 };
 
+// Earlier sums under a higher maximum.
+template <class V, int sums, std::size_t lanes>
+HWY_INLINE void rescale(V factor, double (&total)[sums][lanes]) {
+  constexpr int first_square = sums == 12 ? 6 : 3;
+  const hn::DFromV<V> d;
+  HWY_ALIGN_MAX hn::TFromV<V> factor_of[lanes];
+  hn::Store(factor, d, factor_of);
+  for (int k = 0; k < sums; ++k) {
+    for (std::size_t j = 0; j < hn::Lanes(d); ++j) {
+      const double f = factor_of[j];
+      total[k][j] *= k < first_square ? f : f * f;
+    }
+  }
+}
+
 // One vector of rows (as many as lanes of Rows::T). `free`: no running maximum.
 template <class Rows, int coordinates, bool free>
 void sum_rows(const Stream& stream, const ScoreRow* rows, std::int64_t count, ScoreSums* out,
@@ -164,6 +169,7 @@ void sum_rows(const Stream& stream, const ScoreRow* rows, std::int64_t count, Sc
   constexpr std::size_t kMaxLanes = hn::MaxLanes(D());
   const D d;
   const std::size_t lanes = hn::Lanes(d);
+  const std::size_t stride = coordinates * lanes;
 
   std::uint64_t first_block[kMaxLanes + 1] = {};  // one more: FloatRows reads pairs
   HWY_ALIGN_MAX T tau_of[kMaxLanes];
@@ -181,53 +187,33 @@ void sum_rows(const Stream& stream, const ScoreRow* rows, std::int64_t count, Sc
 
   HWY_ALIGN_MAX double total[kSums][kMaxLanes] = {};
   HWY_ALIGN_MAX T part[kSums][kMaxLanes];
-  HWY_ALIGN_MAX T shift_of[kMaxLanes] = {};
-  Accumulator<D, coordinates> sums;
   V shift = free ? hn::Zero(d) : hn::Set(d, static_cast<T>(-1e30));
 
-  const auto token = [&](V g1, V g2) HWY_ATTR {
-    V score = hn::Mul(tau, g1);
-    if constexpr (!free) {
-      const auto higher = hn::Gt(score, shift);
-      if (!hn::AllFalse(d, higher)) {
-        // Rescale what is already summed; in double precision too, so that no part is lost.
-        const V before = hn::Max(hn::Sub(shift, hn::Max(score, shift)), lowest);
-        const V factor = hn::IfThenElse(higher, weight(before), hn::Set(d, T{1}));
-        sums.scale(factor);
-        HWY_ALIGN_MAX T factor_of[kMaxLanes];
-        hn::Store(factor, d, factor_of);
-        constexpr int first_square = coordinates == 2 ? 6 : 3;
-        for (int k = 0; k < kSums; ++k) {
-          for (std::size_t j = 0; j < lanes; ++j) {
-            const double f = factor_of[j];
-            total[k][j] *= k < first_square ? f : f * f;
-          }
-        }
-        shift = hn::Max(score, shift);
-      }
-      score = hn::Max(hn::Sub(score, shift), lowest);
-    }
-    sums.add(weight(score), hn::Sub(g1, centre), g2);
-  };
-
-  HWY_ALIGN_MAX typename Rows::Bits bits[2 * kPairsAtOnce * kMaxLanes];
-  HWY_ALIGN_MAX T normals[2 * kPairsAtOnce * kMaxLanes];
-  constexpr std::int64_t kTokensAtOnce = 2 * kPairsAtOnce / coordinates;
+  // One short loop each for normals, weights and sums: with weights in the loop of the sums, the
+  // twelve sums do not fit into the registers.
+  HWY_ALIGN_MAX T normals[2 * kTokensAtOnce * kMaxLanes];
+  HWY_ALIGN_MAX T weights[kTokensAtOnce * kMaxLanes];
   for (std::int64_t left = count; left > 0;) {
-    sums.clear();
     const std::int64_t now = std::min(left, kTokensAtOnce);
-    const auto pairs = (static_cast<std::size_t>(now) * coordinates + 1) / 2;
-    source.bits(pairs, bits);
-    for (std::size_t i = 0; i < pairs * 2 * lanes; i += 2 * lanes) {
-      V first;
-      V second;
-      Rows::normals(bits + i, first, second);
-      hn::Store(first, d, normals + i);
-      hn::Store(second, d, normals + i + lanes);
+    const auto tokens = static_cast<std::size_t>(now);
+    source.normals((tokens * coordinates + 1) / 2, normals, weights);
+    const auto g1 = [&](std::size_t l) HWY_ATTR { return hn::Load(d, normals + l * stride); };
+    if constexpr (!free) {
+      V top = shift;
+      for (std::size_t l = 0; l < tokens; ++l) top = hn::Max(top, hn::Mul(tau, g1(l)));
+      rescale(weight(hn::Max(hn::Sub(shift, top), lowest)), total);
+      shift = top;
     }
-    for (std::int64_t l = 0; l < now; ++l) {
-      const T* g = normals + static_cast<std::size_t>(l) * coordinates * lanes;
-      token(hn::Load(d, g), hn::Load(d, g + (coordinates - 1) * lanes));
+    for (std::size_t l = 0; l < tokens; ++l) {
+      V score = hn::Mul(tau, g1(l));
+      if constexpr (!free) score = hn::Max(hn::Sub(score, shift), lowest);
+      hn::Store(weight(score), d, weights + l * lanes);
+    }
+    Accumulator<D, coordinates> sums;
+    sums.clear();
+    for (std::size_t l = 0; l < tokens; ++l) {
+      const V x2 = hn::Load(d, normals + l * stride + (coordinates - 1) * lanes);
+      sums.add(hn::Load(d, weights + l * lanes), hn::Sub(g1(l), centre), x2);
     }
     HWY_UNROLL(12)
     for (int k = 0; k < kSums; ++k) hn::Store(sums.sum[k], d, part[k]);
@@ -236,6 +222,7 @@ void sum_rows(const Stream& stream, const ScoreRow* rows, std::int64_t count, Sc
     }
     left -= now;
   }
+  HWY_ALIGN_MAX T shift_of[kMaxLanes];
   hn::Store(shift, d, shift_of);
   for (std::size_t j = 0; j < wanted; ++j) {
     const auto at = [&](int k) { return total[k][j]; };

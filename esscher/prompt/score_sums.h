@@ -54,7 +54,7 @@ void pair_sums(const Stream& stream, std::span<const ScoreRow> rows, std::int64_
 void single_sums(const Stream& stream, std::span<const ScoreRow> rows, std::int64_t count,
                  std::span<ScoreSums> out);
 
-// Below these no running maximum is needed: 2 * 7.45 * tau + log(128 * 112) < 88, 2 * 8.57 * tau <
+// Below these no running maximum is needed: 2 * 7.36 * tau + log(128 * 112) < 88, 2 * 8.57 * tau <
 // 690.
 inline constexpr double kFreeTauFloat = 5.0;
 inline constexpr double kFreeTau = 40.0;

@@ -9,9 +9,10 @@
 // word takes 10 instructions per vector against 42 for Philox. Included once per Highway target.
 //
 // Normals from two words r, t: rho (cos phi -+ sin phi) as in stream.h, with
-//   sign of the first: top bit of r         u = ((r mod 2^31) + (t mod 256 + 1/2)/256) 2^-31
-//   sign of the second: top bit of t        phi = pi/4 y,  y = (2t as int32) 2^-31
-// |x| <= 7.45, absolute error < 2e-6, radii below 0.03 on a grid, as Stream::normal32. Fused where
+//   sign of the first: top bit of r         rho^2 = -log u,  phi = pi/4 y
+//   sign of the second: lowest bit of r     u = (m + (t mod 256 + 1/2)/256) 2^-30, m: the others
+//                                           y = (t as int32) 2^-31
+// |x| <= 7.36, absolute error < 2e-6, radii below 0.03 on a grid, as Stream::normal32. Fused where
 // the target can: the last bits depend on it, as those of any sum over tokens do.
 #if defined(ESSCHER_RANDOM_SFC_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ESSCHER_RANDOM_SFC_INL_H_
@@ -20,6 +21,7 @@
 #define ESSCHER_RANDOM_SFC_INL_H_
 #endif
 
+#include <cstddef>
 #include <cstdint>
 
 #include "esscher/random/normal-inl.h"
@@ -40,40 +42,46 @@ struct Sfc32 {
   }
 };
 
-// -log u for 0 < u <= 1.
+// 0 < u <= 1 from the middle bits of r and eight of t: m - 1, and 1 + fine read as a float, the
+// eight bits being the top of its mantissa.
+HWY_INLINE VF32 open_unit(VU32 r, VU32 t) {
+  const DF32 d;
+  const DU32 d32;
+  const hn::ScalableTag<std::int32_t> di;
+  const VU32 m = hn::And(r, hn::Set(d32, 0x7FFFFFFEU));
+  const VF32 coarse = hn::ConvertTo(d, hn::Sub(hn::BitCast(di, m), hn::Set(di, 2)));
+  const VU32 eight = hn::And(hn::ShiftLeft<15>(t), hn::Set(d32, 0x7F8000U));
+  const VF32 fine = hn::BitCast(d, hn::Or(eight, hn::Set(d32, 0x30804000U)));  // 2^-30 (1 + 1/512)
+  return hn::MulAdd(coarse, hn::Set(d, 0x1p-31F), fine);
+}
+
+// -log u for 0 < u <= 1, where u = 2^k (1 + f), sqrt(1/2) <= 1 + f < sqrt(2).
 HWY_INLINE VF32 minus_log(VF32 u) {
   using namespace normal_float;
   const DF32 d;
   const DU32 d32;
   const hn::ScalableTag<std::int32_t> di;
-  const auto c = [&](int j) HWY_ATTR { return hn::Set(d, kLog[j]); };
-  const VU32 x = hn::Add(hn::BitCast(d32, u), hn::Set(d32, kOne - kSqrtHalf));
-  const VF32 k =
-      hn::ConvertTo(d, hn::Sub(hn::BitCast(di, hn::ShiftRight<23>(x)), hn::Set(di, 127)));
-  const VU32 mantissa = hn::Add(hn::And(x, hn::Set(d32, kMantissa)), hn::Set(d32, kSqrtHalf));
-  const VF32 f = hn::Sub(hn::BitCast(d, mantissa), hn::Set(d, 1.0F));
+  const auto c = [&](int j) HWY_ATTR { return hn::Set(d, -kLog[j]); };
+  const VU32 bits = hn::BitCast(d32, u);
+  const VU32 exponent =  // k 2^23
+      hn::And(hn::Sub(bits, hn::Set(d32, kSqrtHalf)), hn::Set(d32, ~kMantissa));
+  const VF32 f = hn::Sub(hn::BitCast(d, hn::Sub(bits, exponent)), hn::Set(d, 1.0F));
   const VF32 f2 = hn::Mul(f, f);  // pairs of coefficients: a shorter chain than one by one
   VF32 p = hn::MulAdd(c(7), f, c(6));
   p = hn::MulAdd(p, f2, hn::MulAdd(c(5), f, c(4)));
   p = hn::MulAdd(p, f2, hn::MulAdd(c(3), f, c(2)));
   p = hn::MulAdd(p, f2, hn::MulAdd(c(1), f, c(0)));
-  return hn::NegMulAdd(k, hn::Set(d, kLn2), hn::Mul(p, hn::Neg(f)));
+  const VF32 k = hn::ConvertTo(d, hn::BitCast(di, exponent));
+  return hn::NegMulAdd(k, hn::Set(d, kLn2 * 0x1p-23F), hn::Mul(p, f));
 }
 
-HWY_INLINE void normal_pair(VU32 r, VU32 t, VF32& first, VF32& second) {
+HWY_INLINE void turn(VF32 rho_squared, VU32 r, VU32 t, VF32& first, VF32& second) {
   using namespace normal_float;
   const DF32 d;
   const DU32 d32;
   const hn::ScalableTag<std::int32_t> di;
-  const VU32 sign = hn::Set(d32, std::uint32_t{1} << 31);
-  // coarse - 1, and 1 + fine read as a float: the eight bits become the top of its mantissa.
-  const VF32 coarse =
-      hn::ConvertTo(d, hn::Sub(hn::BitCast(di, hn::AndNot(sign, r)), hn::Set(di, 1)));
-  const VU32 eight = hn::And(hn::ShiftLeft<15>(t), hn::Set(d32, 0x7F8000U));
-  const VF32 fine = hn::BitCast(d, hn::Or(eight, hn::Set(d32, 0x30004000U)));  // 2^-31 (1 + 1/512)
-  const VF32 rho = hn::Sqrt(minus_log(hn::MulAdd(coarse, hn::Set(d, 0x1p-31F), fine)));
-  const VF32 y =
-      hn::Mul(hn::ConvertTo(d, hn::BitCast(di, hn::ShiftLeft<1>(t))), hn::Set(d, 0x1p-31F));
+  const VF32 rho = hn::Sqrt(rho_squared);
+  const VF32 y = hn::Mul(hn::ConvertTo(d, hn::BitCast(di, t)), hn::Set(d, 0x1p-31F));
   const VF32 z = hn::Mul(y, y);
   VF32 sine = hn::Set(d, kSin[3]);
   VF32 cosine = hn::Set(d, kCos[3]);
@@ -82,8 +90,39 @@ HWY_INLINE void normal_pair(VU32 r, VU32 t, VF32& first, VF32& second) {
     sine = hn::MulAdd(sine, z, hn::Set(d, kSin[j]));
     cosine = hn::MulAdd(cosine, z, hn::Set(d, kCos[j]));
   }
-  first = hn::Xor(hn::Mul(rho, hn::NegMulAdd(y, sine, cosine)), hn::BitCast(d, hn::And(r, sign)));
-  second = hn::Xor(hn::Mul(rho, hn::MulAdd(y, sine, cosine)), hn::BitCast(d, hn::And(t, sign)));
+  const VU32 top = hn::And(r, hn::Set(d32, std::uint32_t{1} << 31));
+  first = hn::Xor(hn::Mul(rho, hn::NegMulAdd(y, sine, cosine)), hn::BitCast(d, top));
+  second = hn::Xor(hn::Mul(rho, hn::MulAdd(y, sine, cosine)), hn::BitCast(d, hn::ShiftLeft<31>(r)));
+}
+
+// The next `pairs` pairs of normals of every lane: normals [2 pairs, lanes], work [pairs, lanes].
+// Three loops, not one: a chain from words to normals takes 80 cycles, and too few of such long
+// bodies fit into the window in which a CPU overlaps them.
+HWY_INLINE void next_normals(Sfc32& state, std::size_t pairs, float* normals, float* work) {
+  const DF32 d;
+  const DU32 d32;
+  const std::size_t lanes = hn::Lanes(d);
+  Sfc32 now = state;
+  for (std::size_t i = 0; i < pairs; ++i) {
+    const VU32 r = now.next();
+    const VU32 t = now.next();
+    hn::Store(hn::BitCast(d, r), d, normals + 2 * i * lanes);
+    hn::Store(hn::BitCast(d, t), d, normals + (2 * i + 1) * lanes);
+    hn::Store(open_unit(r, t), d, work + i * lanes);
+  }
+  state = now;
+  for (std::size_t i = 0; i < pairs; ++i) {
+    hn::Store(minus_log(hn::Load(d, work + i * lanes)), d, work + i * lanes);
+  }
+  for (std::size_t i = 0; i < pairs; ++i) {
+    float* pair = normals + 2 * i * lanes;
+    VF32 first;
+    VF32 second;
+    turn(hn::Load(d, work + i * lanes), hn::BitCast(d32, hn::Load(d, pair)),
+         hn::BitCast(d32, hn::Load(d, pair + lanes)), first, second);
+    hn::Store(first, d, pair);
+    hn::Store(second, d, pair + lanes);
+  }
 }
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)

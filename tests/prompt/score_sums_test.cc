@@ -33,11 +33,11 @@ std::vector<double> run_of_normals(const Stream& stream, std::uint64_t block, st
   while (normals.size() < n) {
     const std::uint32_t r = next();
     const std::uint32_t t = next();
-    const double u = ((r & 0x7FFFFFFFU) + ((t & 0xFFU) + 0.5) / 256) * 0x1p-31;
-    const double phi = std::numbers::pi / 4 * static_cast<std::int32_t>(2 * t) * 0x1p-31;
+    const double u = ((r >> 1 & 0x3FFFFFFFU) + ((t & 0xFFU) + 0.5) / 256) * 0x1p-30;
+    const double phi = std::numbers::pi / 4 * static_cast<std::int32_t>(t) * 0x1p-31;
     const double rho = std::sqrt(-std::log(u));
     normals.push_back((r >> 31 ? -1 : 1) * rho * (std::cos(phi) - std::sin(phi)));
-    normals.push_back((t >> 31 ? -1 : 1) * rho * (std::cos(phi) + std::sin(phi)));
+    normals.push_back((r & 1 ? -1 : 1) * rho * (std::cos(phi) + std::sin(phi)));
   }
   return normals;
 }
