@@ -4,11 +4,14 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <numeric>
 #include <span>
 #include <vector>
 
 #include "esscher/prompt/score_sums.h"
 #include "esscher/random/draws.h"
+#include "esscher/random/runs.h"
 #include "esscher/simd/dispatch.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -20,23 +23,25 @@
 #define ESSCHER_ICL_TRAIN_LANES_ONCE
 namespace esscher {
 
-// Rows of kTrainLanes doubles.
+// Rows of kTrainLanes doubles. The first ones are what is drawn for a prompt.
 struct LaneRows {
   using Row = double*;
   explicit LaneRows(Index d_)
-      : d(d_), memory(static_cast<std::size_t>((7 * d + 5 + kScalars) * kTrainLanes), 0.0) {}
+      : d(d_), memory(static_cast<std::size_t>((7 * d + 6 + kScalars) * kTrainLanes), 0.0) {}
 
-  static constexpr Index kScalars = 12;
+  static constexpr Index kScalars = 11;
+  [[nodiscard]] static Index drawn(Index d) { return 4 * d + 3; }
   [[nodiscard]] Row row(Index i) { return memory.data() + i * kTrainLanes; }
   [[nodiscard]] Row w(Index i) { return row(i); }                   // [d], then w~
   [[nodiscard]] Row query(Index i) { return row(d + i); }           // n_x [d]
-  [[nodiscard]] Row noise1(Index i) { return row(2 * d + i); }      // [D], then u1
-  [[nodiscard]] Row noise2(Index i) { return row(3 * d + 1 + i); }  // [D], then g u2
-  [[nodiscard]] Row e1(Index i) { return row(4 * d + 2 + i); }      // [D]
-  [[nodiscard]] Row e2(Index i) { return row(5 * d + 3 + i); }      // [D]
-  [[nodiscard]] Row work(Index i) { return row(6 * d + 4 + i); }    // [d]
-  [[nodiscard]] Row scalar(Index i) { return row(7 * d + 5 + i); }  // one row each, named below
-  [[nodiscard]] Row y() { return scalar(0); }                       // target, then residual g
+  [[nodiscard]] Row y() { return row(2 * d); }                      // label noise, then target
+  [[nodiscard]] Row noise1(Index i) { return row(2 * d + 1 + i); }  // [D], then u1
+  [[nodiscard]] Row noise2(Index i) { return row(3 * d + 2 + i); }  // [D], then g u2
+  [[nodiscard]] Row e1(Index i) { return row(4 * d + 3 + i); }      // [D]
+  [[nodiscard]] Row e2(Index i) { return row(5 * d + 4 + i); }      // [D]
+  [[nodiscard]] Row work(Index i) { return row(6 * d + 5 + i); }    // [d]
+  [[nodiscard]] Row scalar(Index i) { return row(7 * d + 6 + i); }  // one row each, named below
+  [[nodiscard]] Row used() { return scalar(0); }  // 1 for a prompt, 0 for an empty lane
   [[nodiscard]] Row tau() { return scalar(1); }
   [[nodiscard]] Row c1() { return scalar(2); }
   [[nodiscard]] Row c2() { return scalar(3); }
@@ -48,7 +53,6 @@ struct LaneRows {
   [[nodiscard]] Row l11() { return scalar(8); }
   [[nodiscard]] Row l21() { return scalar(9); }
   [[nodiscard]] Row l22() { return scalar(10); }
-  [[nodiscard]] Row used() { return scalar(11); }  // 1 for a prompt, 0 for an empty lane
 
   Index d;
   std::vector<double> memory;
@@ -212,12 +216,6 @@ HWY_EXPORT(lane_gradient);
 
 namespace {
 
-// Normals of one prompt: w [d], query [d], label noise of the query, noise off the span [2 D].
-Index normals_per_prompt(Index d) { return (2 * d + 1 + 2 * (d + 1) + 3) / 4 * 4; }
-
-// Tokens of prompt i start at this block of their stream: room for 2^41 tokens each.
-std::uint64_t first_block(Index prompt) { return static_cast<std::uint64_t>(prompt) << 40; }
-
 // A sum of squares left after cancellation below this share is the rounding of float sums; its
 // square root would be noise of size 1e-3. It happens when one token has all the weight.
 constexpr double kFloatFloor = 1e-6;
@@ -226,25 +224,19 @@ double query_noise(const LinearRegressionTask& task) {
   return task.query_noise ? std::sqrt(task.noise_variance) : 0.0;
 }
 
+// Prompt i owns run i of the stream.
 void draw_lanes(const LinearRegressionTask& task, const Stream& stream, Index first, Index count,
                 LaneRows& rows) {
   const Index d = task.dim;
-  const Index stride = normals_per_prompt(d);
-  std::vector<float> n(static_cast<std::size_t>(stride * count));
-  stream.split(0).fill_normal(static_cast<std::uint64_t>(first * stride), std::span<float>(n));
+  std::array<std::uint64_t, kTrainLanes> prompts;
+  std::iota(prompts.begin(), prompts.end(), static_cast<std::uint64_t>(first));
+  const auto drawn = static_cast<std::size_t>(LaneRows::drawn(d) * kTrainLanes);
+  fill_runs(stream, prompts, std::span(rows.memory).first(drawn));
   const double s = std::sqrt(task.task_variance);
   const double label = query_noise(task);
-  for (Index j = 0; j < count; ++j) {
-    const float* own = n.data() + j * stride;
-    for (Index i = 0; i < d; ++i) rows.w(i)[j] = s * static_cast<double>(own[i]);
-    for (Index i = 0; i < d; ++i) rows.query(i)[j] = static_cast<double>(own[d + i]);
-    rows.y()[j] = label * static_cast<double>(own[2 * d]);
-    for (Index i = 0; i <= d; ++i) {
-      rows.noise1(i)[j] = static_cast<double>(own[2 * d + 1 + i]);
-      rows.noise2(i)[j] = static_cast<double>(own[3 * d + 2 + i]);
-    }
-    rows.used()[j] = 1;
-  }
+  for (Index j = 0; j < d * kTrainLanes; ++j) rows.w(0)[j] *= s;
+  for (Index j = 0; j < kTrainLanes; ++j) rows.y()[j] *= label;
+  std::fill_n(rows.used(), count, 1.0);
 }
 
 void read_sums(const ScoreSums& s, double centre, std::int64_t L, Index j, LaneRows& rows) {
@@ -280,7 +272,8 @@ void read_scores(const Stream& tokens, Index first, Index count, std::int64_t L,
   const double reach = std::sqrt(2 * std::log(static_cast<double>(L)));
   for (Index j = 0; j < count; ++j) {
     const double tau = rows.tau()[j];
-    starts[static_cast<std::size_t>(j)] = {first_block(first + j), tau, std::min(tau, reach)};
+    starts[static_cast<std::size_t>(j)] = {static_cast<std::uint64_t>(first + j), tau,
+                                           std::min(tau, reach)};
   }
   const auto used = static_cast<std::size_t>(count);
   pair_sums_float(tokens, std::span<const ScoreRow>(starts.data(), used), L,
@@ -327,20 +320,19 @@ void read_limit(Index j, LaneRows& rows) {
 TaskDraw draw_task(const LinearRegressionTask& task, const Matrix& F, const Matrix& Fq,
                    const Stream& stream, Index prompt) {
   const Index d = task.dim;
-  const Index stride = normals_per_prompt(d);
-  std::vector<float> n(static_cast<std::size_t>(2 * d + 1));
-  stream.split(0).fill_normal(static_cast<std::uint64_t>(prompt * stride), std::span<float>(n));
-  const Vector all = Eigen::Map<const Eigen::VectorXf>(n.data(), 2 * d + 1).cast<double>();
-  const Vector w = std::sqrt(task.task_variance) * all.head(d);
-  const Vector n_x = all.segment(d, d);
-  return {F.transpose() * w, n_x, w.dot(Fq * n_x) + query_noise(task) * all(2 * d)};
+  Vector n(2 * d + 1);
+  const auto run = static_cast<std::uint64_t>(prompt);
+  fill_runs(stream.split(0), {&run, 1}, {n.data(), static_cast<std::size_t>(n.size())});
+  const Vector w = std::sqrt(task.task_variance) * n.head(d);
+  const Vector n_x = n.segment(d, d);
+  return {F.transpose() * w, n_x, w.dot(Fq * n_x) + query_noise(task) * n(2 * d)};
 }
 
 double sampled_lanes(const LaneBatch& batch, const Stream& stream, Index first, Index count,
                      Matrix& grad_U, Vector& grad_r) {
   const double sigma = std::sqrt(batch.task->noise_variance);
   LaneRows rows(batch.task->dim);
-  draw_lanes(*batch.task, stream, first, count, rows);
+  draw_lanes(*batch.task, stream.split(0), first, count, rows);
   ESSCHER_DISPATCH(lane_directions)(batch, sigma, rows);
   const Stream tokens = stream.split(1);
   if (batch.L.is_infinite()) {

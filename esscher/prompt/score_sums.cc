@@ -47,21 +47,8 @@ struct FloatRows {
   static constexpr double kFree = kFreeTauFloat;
   static constexpr double kLowest = -125;
 
-  FloatRows(const Stream& stream, const std::uint64_t* first_block) {
-    const DU64 d64;
-    HWY_ALIGN_MAX std::uint64_t even[hn::MaxLanes(DU64())];
-    HWY_ALIGN_MAX std::uint64_t odd[hn::MaxLanes(DU64())];
-    for (std::size_t j = 0; j < hn::Lanes(d64); ++j) {
-      even[j] = first_block[2 * j];
-      odd[j] = first_block[2 * j + 1];
-    }
-    Words a;
-    Words b;
-    philox_words(hn::Load(d64, even), hn::Load(d64, odd), hn::Set(d64, stream.id()),
-                 RoundKeys(stream.seed()), a, b);
-    state = {interleave_words(a.x0, b.x0), interleave_words(a.x1, b.x1),
-             interleave_words(a.x2, b.x2), interleave_words(a.x3, b.x3)};
-  }
+  FloatRows(const Stream& stream, const std::uint64_t* first_block)
+      : state(start_runs(stream, first_block)) {}
   HWY_INLINE void normals(std::size_t pairs, float* out, float* work) {
     next_normals(state, pairs, out, work);
   }
@@ -171,7 +158,7 @@ void sum_rows(const Stream& stream, const ScoreRow* rows, std::int64_t count, Sc
   const std::size_t lanes = hn::Lanes(d);
   const std::size_t stride = coordinates * lanes;
 
-  std::uint64_t first_block[kMaxLanes + 1] = {};  // one more: FloatRows reads pairs
+  std::uint64_t first_block[kMaxLanes + 1] = {};  // one more: start_runs reads pairs
   HWY_ALIGN_MAX T tau_of[kMaxLanes];
   HWY_ALIGN_MAX T centre_of[kMaxLanes];
   for (std::size_t j = 0; j < lanes; ++j) {

@@ -25,6 +25,7 @@
 #include <cstdint>
 
 #include "esscher/random/normal-inl.h"
+#include "esscher/random/stream.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace esscher::HWY_NAMESPACE {
@@ -41,6 +42,24 @@ struct Sfc32 {
     return out;
   }
 };
+
+// The runs that begin with first_block[0 .. lanes-1]; the array is one longer, since it is read in
+// pairs.
+HWY_INLINE Sfc32 start_runs(const Stream& stream, const std::uint64_t* first_block) {
+  const DU64 d64;
+  HWY_ALIGN_MAX std::uint64_t even[hn::MaxLanes(DU64())];
+  HWY_ALIGN_MAX std::uint64_t odd[hn::MaxLanes(DU64())];
+  for (std::size_t j = 0; j < hn::Lanes(d64); ++j) {
+    even[j] = first_block[2 * j];
+    odd[j] = first_block[2 * j + 1];
+  }
+  Words a;
+  Words b;
+  philox_words(hn::Load(d64, even), hn::Load(d64, odd), hn::Set(d64, stream.id()),
+               RoundKeys(stream.seed()), a, b);
+  return {interleave_words(a.x0, b.x0), interleave_words(a.x1, b.x1), interleave_words(a.x2, b.x2),
+          interleave_words(a.x3, b.x3)};
+}
 
 // 0 < u <= 1 from the middle bits of r and eight of t: m - 1, and 1 + fine read as a float, the
 // eight bits being the top of its mantissa.

@@ -1,46 +1,23 @@
 // The SIMD sums against the same sums written plainly, over Stream::normal and over the runs of
-// float normals of random/sfc-inl.h, whose generator is written here once more.
+// float normals of random/sfc-inl.h.
 #include "esscher/prompt/score_sums.h"
 
 #include <gtest/gtest.h>
 
-#include <bit>
 #include <cmath>
-#include <numbers>
 #include <vector>
 
 #include "esscher/simd/targets.h"
+#include "tests/random/run_twin.h"
 #include "tests/testing.h"
 
 namespace esscher {
 namespace {
 
 using testing::close;
+using testing::run_of_normals;
 
 enum class Kind { pair_float, pair_double, single_double };
-
-// Normals 0 .. n-1 of the run that begins with a block, in double.
-std::vector<double> run_of_normals(const Stream& stream, std::uint64_t block, std::size_t n) {
-  auto [a, b, c, counter] = stream.block(block);
-  const auto next = [&] {
-    const std::uint32_t out = a + b + counter++;
-    a = b ^ (b >> 9);
-    b = c + (c << 3);
-    c = std::rotl(c, 21) + out;
-    return out;
-  };
-  std::vector<double> normals;
-  while (normals.size() < n) {
-    const std::uint32_t r = next();
-    const std::uint32_t t = next();
-    const double u = ((r >> 1 & 0x3FFFFFFFU) + ((t & 0xFFU) + 0.5) / 256) * 0x1p-30;
-    const double phi = std::numbers::pi / 4 * static_cast<std::int32_t>(t) * 0x1p-31;
-    const double rho = std::sqrt(-std::log(u));
-    normals.push_back((r >> 31 ? -1 : 1) * rho * (std::cos(phi) - std::sin(phi)));
-    normals.push_back((r & 1 ? -1 : 1) * rho * (std::cos(phi) + std::sin(phi)));
-  }
-  return normals;
-}
 
 ScoreSums slow(Kind kind, const Stream& stream, const ScoreRow& row, std::int64_t n) {
   const bool pair = kind != Kind::single_double;
