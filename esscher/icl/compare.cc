@@ -97,10 +97,12 @@ LengthForRisk length_for_risk(const TwinSetup& setup, ModelKind kind, double tar
   if (!(eps > 0)) throw_argument("length_for_risk", "eps", to_text(eps), "a number > 0");
   LengthForRisk out;
   out.eps = eps;
-  std::int64_t low = 0, high = 1;
+  // Not from L = 1: the shortest prompts have the slowest flows.
+  const auto enough = [&](double risk) { return risk <= target + eps; };
+  std::int64_t low = 0, high = std::min<std::int64_t>(64, max_length);
   double at_low = std::numeric_limits<double>::quiet_NaN();
   double at_high = final_risk(setup, kind, high, eps);
-  while (at_high > target + eps) {
+  while (!enough(at_high)) {
     if (high >= max_length) {
       out.risk_before = at_high;
       return out;
@@ -113,8 +115,8 @@ LengthForRisk length_for_risk(const TwinSetup& setup, ModelKind kind, double tar
   while (high - low > 1) {
     const std::int64_t middle = low + (high - low) / 2;
     const double risk = final_risk(setup, kind, middle, eps);
-    (risk <= target + eps ? high : low) = middle;
-    (risk <= target + eps ? at_high : at_low) = risk;
+    (enough(risk) ? high : low) = middle;
+    (enough(risk) ? at_high : at_low) = risk;
   }
   out.length = high;
   out.risk = at_high;

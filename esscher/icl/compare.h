@@ -46,6 +46,8 @@ struct Twin {
   double t_end = 0;
   Readout end;             // where the flow stopped
   Estimate limiting_risk;  // R_L there, on nodes other than those of the flow
+  // At the times of the reference. Suprema are over these: softmax at finite L goes on, slowly,
+  // along the valley where R_inf is flat (U smaller, r larger), however long the prompt.
   std::vector<TwinPoint> path;
   double sup_distance = 0;
   double sup_gradient_gap = 0;  // along the reference path
@@ -64,8 +66,8 @@ struct LengthForRisk {
   double risk_before = 0;   // limiting risk at length - 1
 };
 
-// L(eps): the smallest L with lim_t R_L <= target + eps, by doubling and bisection on exact flows
-// (all on the same nodes); the limiting risk is taken to fall with L, as it does for nested
+// L(eps): the smallest L with lim_t R_L <= target + eps, by doubling from 64 and bisection on exact
+// flows (all on the same nodes); the limiting risk is taken to fall with L, as it does for nested
 // prompts of a trained model.
 LengthForRisk length_for_risk(const TwinSetup& setup, ModelKind kind, double target, double eps,
                               std::int64_t max_length = 1000000000);

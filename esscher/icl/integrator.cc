@@ -53,6 +53,7 @@ void keep_message(int, const char*, const char*, char* text, void* into) {
 struct Integrator::Impl {
   Field f;
   double t = 0;
+  double rtol = 0, atol = 0;
   std::string message;
   std::exception_ptr error;  // thrown by f; must not cross the C code of CVODE
   // Destroyed in reverse order: the solver memory first, the context last.
@@ -62,6 +63,15 @@ struct Integrator::Impl {
   Owned<SUNLinearSolver, FreeLinear> linear;
   Owned<SUNNonlinearSolver, FreeNonlinear> nonlinear;
   std::unique_ptr<void, FreeCvode> memory;
+
+  // Errors are weighed against the size of the whole state: an entry that is zero by symmetry, held
+  // to atol alone, would ask for more digits than a risk by quadrature has, and steps stop growing.
+  static int weights(N_Vector y, N_Vector out, void* user) {
+    const auto& self = *static_cast<Impl*>(user);
+    const double size = map(y).norm() / std::sqrt(static_cast<double>(N_VGetLength(y)));
+    map(out) = (self.rtol * map(y).array().abs().max(size) + self.atol).inverse();
+    return 0;
+  }
 
   static int call(double, N_Vector y, N_Vector out, void* user) {
     auto& self = *static_cast<Impl*>(user);
@@ -94,7 +104,9 @@ Integrator::Integrator(Field f, const VectorView& y0, double rtol, double atol, 
   CVodeSetErrHandlerFn(memory, keep_message, &m.message);
   require(CVodeInit(memory, Impl::call, 0.0, m.y.get()) == CV_SUCCESS, "CVodeInit");
   require(CVodeSetUserData(memory, &m) == CV_SUCCESS, "CVodeSetUserData");
-  require(CVodeSStolerances(memory, rtol, atol) == CV_SUCCESS, "CVodeSStolerances");
+  m.rtol = rtol;
+  m.atol = atol;
+  require(CVodeWFtolerances(memory, Impl::weights) == CV_SUCCESS, "CVodeWFtolerances");
   if (stepping == Stepping::bdf) {
     m.matrix.reset(SUNDenseMatrix(y0.size(), y0.size(), context));
     m.linear.reset(SUNLinSol_Dense(m.y.get(), m.matrix.get(), context));

@@ -123,6 +123,21 @@ TEST(SoftmaxRisk, FlowStaysInTheBlockAndBeatsItsStart) {
   EXPECT_LT(flow.end().risk, risk(block_optimum(task, Length::infinity())));
 }
 
+// Two tokens: U grows for a long time while ten entries stay zero. Steps must grow with the time, not
+// be held back by the rounding of tables in those entries (100 times the steps).
+TEST(SoftmaxRisk, LongFlowsTakeFewSteps) {
+  const LinearRegressionTask task = LinearRegressionTask::with_covariance(Matrix::Identity(2, 2));
+  const SoftmaxRisk risk(task, 2, regression_nodes(task, 8, Stream(18)));
+  const RiskFunction function = [&](const Readout& at, Readout* g) { return risk(at, g); };
+  const Parametrisation space{ParameterSpace::UV, 3};
+  FlowOptions options;
+  options.max_steps = 3000;
+  const FlowResult flow =
+      gradient_flow(function, space, parameters_of(space, balanced_start(2, 0.6)), options);
+  EXPECT_EQ(flow.status, FlowStatus::stationary);
+  EXPECT_GT(flow.end().t, 1e4);
+}
+
 TEST(SoftmaxRisk, RefusesWhatItCannotDo) {
   LinearRegressionTask task = general_task(2, Stream(16));
   const Readout huge = random_readout(3, 1000, Stream(17));
