@@ -58,9 +58,9 @@ void icl_risk(const Globals& globals, const IclOptions& options) {
   if (options.model.empty()) {
     const ModelConfig model = read_model(root, study.task);
     check_one_head(model);
-    study.at = model.space.readout(model.theta0);
+    study.heads = {model.space.readout(model.theta0)};
   } else {
-    study.at = load_model(options.model);
+    study.heads = load_model(options.model);
   }
   skip_preset(root);
   config.check_all_used();

@@ -16,6 +16,10 @@ namespace esscher::cli {
 namespace fs = std::filesystem;
 
 Config icl_config(const Globals& globals, const IclOptions& options) {
+  if (!options.model.empty() && !fs::exists(options.model)) {
+    throw FileError("--model is '" + options.model +
+                    "', expected a run of icl flow or icl train, or its JSON: no such file");
+  }
   const bool model_is_run = !options.model.empty() && fs::is_directory(options.model);
   if (!options.preset.empty() || !model_is_run || !globals.config.empty()) {
     return globals.load_config(options.preset);
@@ -38,13 +42,13 @@ void set_length(Config& config, const IclOptions& options) {
   config.set("train.length=" + (length.is_infinite() ? "\"inf\"" : length.text()));
 }
 
-Readout load_model(const std::string& model) {
-  if (!fs::is_directory(model)) return readout_of(parse_json(model, read_text(model)));
+std::vector<Readout> load_model(const std::string& model) {
+  if (!fs::is_directory(model)) return heads_of(parse_json(model, read_text(model)), model);
   const std::optional<Json> document = Run::open(model).document("model");
   if (!document) {
     throw FileError("--model is '" + model + "', expected a finished run of icl flow or icl train");
   }
-  return readout_of(*document);
+  return heads_of(*document, model);
 }
 
 std::string rerun(const Globals& globals, const char* verb, const IclOptions& options) {

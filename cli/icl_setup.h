@@ -27,7 +27,7 @@ std::vector<Length> parse_lengths(const std::string& text);
 void set_length(Config& config, const IclOptions& options);
 
 // The readout of --model: the document "model" of a run, or a JSON file with U and V.
-Readout load_model(const std::string& model);
+std::vector<Readout> load_model(const std::string& model);
 
 // The command that made a run, shown in its report.
 std::string rerun(const Globals& globals, const char* verb, const IclOptions& options);

@@ -7,14 +7,16 @@
 #include "esscher/config/train.h"
 #include "esscher/icl/bayes.h"
 #include "esscher/icl/exact_loss.h"
+#include "esscher/icl/heads_risk.h"
 #include "esscher/report/icl_report.h"
 #include "esscher/report/report.h"
+#include "esscher/store/progress.h"
 #include "esscher/store/run.h"
 
 namespace esscher::cli {
 namespace {
 
-constexpr std::int64_t kTestBatches = 200;  // fresh prompts behind a simulated final risk
+constexpr std::int64_t kTestPrompts = 25600;  // behind the final risk of several heads
 constexpr std::int64_t kBayesReplicates = 1000;
 
 // Steps [first, last) of cell k; the cells partition the run.
@@ -57,20 +59,11 @@ std::vector<Json> cell_rows(const Trainer& trainer, std::int64_t first) {
   return rows;
 }
 
-Estimate final_risk(const Trainer& trainer, const RiskOptions& options) {
+Estimate final_risk(const Trainer& trainer, RiskOptions options) {
   const TrainConfig& c = trainer.config();
-  const std::vector<Readout> heads = trainer.heads();
-  if (heads.size() == 1) return model_risk(c.task, heads[0], c.model, c.length, options);
-  const GradientEngine engine =
-      c.gradient == GradientEngine::direct ? c.gradient : GradientEngine::sampled;
-  const PromptBatch test(c.task, c.model, engine, c.length, c.batch, true);
-  Vector losses(kTestBatches);
-  for (Index i = 0; i < losses.size(); ++i)
-    losses(i) = test(heads, options.stream.split(3).split(i)).loss;
-  const double n = static_cast<double>(losses.size()), mean = losses.mean();
-  const double variance = (losses.array() - mean).square().sum() / (n - 1);
-  return {mean, std::sqrt(variance / n), losses.size() * c.batch,
-          engine == GradientEngine::direct ? Engine::direct : Engine::sampled};
+  if (c.heads > 1) options.draws = std::max(options.draws, kTestPrompts);
+  if (c.gradient == GradientEngine::direct && c.heads > 1) options.engine = Engine::direct;
+  return heads_risk(c.task, trainer.heads(), c.model, c.length, options);
 }
 
 Json risk_row(Length length, std::string_view model, const Estimate& risk) {
@@ -101,6 +94,7 @@ void train_cells(const TrainRun& plan, Trainer& trainer, std::optional<Run>& run
     run->declare(keys);
     if (const std::optional<Json> state = run->document("state")) trainer.restore(*state);
   }
+  Progress progress(trainer.step(), plan.steps, globals.quiet, "steps");
   for (std::int64_t k = 0; k < plan.checkpoints; ++k) {
     if (run && run->done(keys[k])) continue;
     if (trainer.status() == TrainStatus::diverged) break;
@@ -113,10 +107,10 @@ void train_cells(const TrainRun& plan, Trainer& trainer, std::optional<Run>& run
     } else {
       for (Json& row : cell) rows.push_back(std::move(row));
     }
-    print_note(globals, fmt::format("\rstep {}/{}  risk {:.6g}   ", trainer.step(), plan.steps,
-                                    as_risk(plan.config) * trainer.last_loss()));
+    progress.update(trainer.step(),
+                    fmt::format("risk {:.4g}", as_risk(plan.config) * trainer.last_loss()));
   }
-  print_note(globals, "\n");
+  progress.finish();
   if (run) rows = run->rows();
 }
 
@@ -170,10 +164,15 @@ void icl_train(const Globals& globals, const IclOptions& options) {
     run->set_document("report", train_report(shown, rerun(globals, "icl train", options)));
     if (run->is_writer()) write_report(*run, std::filesystem::path(globals.out) / "report.html");
   }
+  const std::string end =
+      diverged
+          ? fmt::format("the parameters of the last finite step are kept; learning_rate is {:g}",
+                        plan.config.optimizer.learning_rate)
+          : fmt::format("risk {:.6g} +- {:.2g} at L = {}", risk.value, risk.std_error,
+                        plan.config.length.text());
   print_result(globals, "icl-train", document,
-               fmt::format("{} after {} steps; risk {:.6g} +- {:.2g} at L = {}\n",
-                           document["status"].get<std::string>(), trainer.step(), risk.value,
-                           risk.std_error, plan.config.length.text()));
+               fmt::format("{} after {} steps; {}\n", document["status"].get<std::string>(),
+                           trainer.step(), end));
 }
 
 }  // namespace esscher::cli

@@ -5,6 +5,7 @@
 
 #include "esscher/base/error.h"
 #include "esscher/icl/bayes.h"
+#include "esscher/icl/heads_risk.h"
 #include "esscher/icl/risk.h"
 
 namespace esscher {
@@ -56,7 +57,9 @@ Json flow_summary(const FlowStudy& study, const FlowResult& flow,
   const Readout end = study.space.readout(flow.end().theta);
   const Estimate risk = model_risk(study.task, end, study.kind, study.length, study.risk);
   const Estimate bayes = bayes_risk(study.task, study.length, 1000, study.risk.stream.split(2));
-  const bool scale_free = study.length.is_infinite() || study.kind == ModelKind::linear;
+  // Predictions that are bilinear in (U, r): |U|^2 - |r|^2 is kept.
+  const bool scale_free = study.kind == ModelKind::linear ||
+                          (study.length.is_infinite() && study.task.features == Features::gaussian);
   Json row;
   row["what"] = "summary";
   row["model"] = name(study.kind);
@@ -105,6 +108,36 @@ Json without_readout(const Json& row) {
   return out;
 }
 
+// {"U": [[..]..], "V": [[..]..]}
+Readout readout_of(const Json& document, const std::string& source) {
+  const auto matrix = [&](const char* key) {
+    const auto found = document.find(key);
+    if (found == document.end() || !found->is_array() || found->empty()) {
+      throw FileError(source + ": no matrix \"" + key + "\"");
+    }
+    const auto rows = static_cast<Index>(found->size());
+    const auto cols = static_cast<Index>(found->at(0).size());
+    Matrix m(rows, cols);
+    for (Index i = 0; i < rows; ++i) {
+      const Json& row = found->at(i);
+      if (!row.is_array() || static_cast<Index>(row.size()) != cols) {
+        throw FileError(source + ": \"" + key + "\" has rows of different lengths");
+      }
+      for (Index j = 0; j < cols; ++j) {
+        if (!row[j].is_number())
+          throw FileError(source + ": \"" + key + "\" has an entry that is no number");
+        m(i, j) = row[j].get<double>();
+      }
+    }
+    return m;
+  };
+  const Matrix U = matrix("U"), V = matrix("V");
+  if (U.rows() != U.cols() || V.cols() != U.cols()) {
+    throw FileError(source + ": U and V do not fit together");
+  }
+  return {U, V.row(V.rows() - 1)};
+}
+
 }  // namespace
 
 std::vector<Json> flow_rows(const FlowStudy& study) {
@@ -146,33 +179,19 @@ Json flow_document(const std::vector<Json>& rows) {
   return out;
 }
 
-Readout readout_of(const Json& document) {
-  const auto matrix = [&](const char* key) {
-    const auto found = document.find(key);
-    if (found == document.end() || !found->is_array() || found->empty()) {
-      throw FileError(std::string("model: no matrix \"") + key + "\"");
-    }
-    const auto rows = static_cast<Index>(found->size());
-    const auto cols = static_cast<Index>(found->at(0).size());
-    Matrix m(rows, cols);
-    for (Index i = 0; i < rows; ++i) {
-      const Json& row = found->at(i);
-      if (!row.is_array() || static_cast<Index>(row.size()) != cols) {
-        throw FileError(std::string("model: \"") + key + "\" has rows of different lengths");
-      }
-      for (Index j = 0; j < cols; ++j) {
-        if (!row[j].is_number())
-          throw FileError(std::string("model: \"") + key + "\" has no number");
-        m(i, j) = row[j].get<double>();
-      }
-    }
-    return m;
-  };
-  const Matrix U = matrix("U"), V = matrix("V");
-  if (U.rows() != U.cols() || V.cols() != U.cols()) {
-    throw FileError("model: U and V do not fit together");
+std::vector<Readout> heads_of(const Json& document, const std::string& source) {
+  const Json& model = document.contains("parameters") ? document["parameters"] : document;
+  const auto list = model.find("heads");
+  if (list == model.end()) return {readout_of(model, source)};
+  std::vector<Readout> heads;
+  if (list->is_array()) {
+    for (const Json& head : *list) heads.push_back(readout_of(head, source));
   }
-  return {U, V.row(V.rows() - 1)};
+  if (heads.empty()) throw FileError(source + ": \"heads\" is not a list of heads");
+  for (const Readout& head : heads) {
+    if (head.dim() != heads[0].dim()) throw FileError(source + ": heads of different sizes");
+  }
+  return heads;
 }
 
 std::vector<std::string> compare_keys(const CompareStudy& study) {
@@ -273,7 +292,7 @@ Json risk_document(const RiskStudy& study) {
   };
   for (Length L : study.lengths) {
     for (ModelKind kind : study.kinds) {
-      add(L, name(kind), model_risk(study.task, study.at, kind, L, study.risk));
+      add(L, name(kind), heads_risk(study.task, study.heads, kind, L, study.risk));
     }
     add(L, "bayes", bayes_risk(study.task, L, study.bayes_replicates, study.risk.stream.split(2)));
   }

@@ -32,8 +32,10 @@ std::vector<Json> flow_rows(const FlowStudy& study);
 // {"status","t","risk","risk_std_error","U","V","conserved_drift",..,"limit":{..},"path":[..]}
 Json flow_document(const std::vector<Json>& rows);
 
-// The readout of a flow document, or of any object with "U" [D,D] and "V" [.,D] (last row acts).
-Readout readout_of(const Json& document);
+// The heads of a model document: an object with "U" [D,D] and "V" [.,D] (last row acts), or with a
+// list of these in "heads", or with either in "parameters": what a flow or a training leaves.
+// Errors name the source.
+std::vector<Readout> heads_of(const Json& document, const std::string& source);
 
 struct CompareStudy {
   TwinSetup setup;
@@ -51,7 +53,7 @@ Json compare_document(const std::vector<Json>& rows);
 
 struct RiskStudy {
   LinearRegressionTask task;
-  Readout at;
+  std::vector<Readout> heads;
   std::vector<ModelKind> kinds{ModelKind::softmax, ModelKind::linear};
   std::vector<Length> lengths;
   RiskOptions risk;

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <utility>
 
 namespace esscher {
 namespace {
@@ -28,8 +29,9 @@ std::string duration_text(double seconds) {
   return fmt::format("{}d {:02}h", s / 86400, s / 3600 % 24);
 }
 
-std::string progress_text(std::int64_t done, std::int64_t total, double rate) {
-  std::string text = fmt::format("{}/{} cells", done, total);
+std::string progress_text(std::int64_t done, std::int64_t total, double rate,
+                          std::string_view unit) {
+  std::string text = fmt::format("{}/{} {}", done, total, unit);
   if (rate <= 0) return text;
   text += rate >= 100 ? fmt::format("  {:.0f}/s", rate) : fmt::format("  {:.3g}/s", rate);
   if (done < total)
@@ -37,16 +39,17 @@ std::string progress_text(std::int64_t done, std::int64_t total, double rate) {
   return text;
 }
 
-Progress::Progress(std::int64_t done, std::int64_t total, bool quiet)
+Progress::Progress(std::int64_t done, std::int64_t total, bool quiet, std::string_view unit)
     : first_(done),
       done_(done),
       total_(total),
+      unit_(unit),
       quiet_(quiet),
       terminal_(isatty(STDERR_FILENO) != 0),
       start_(Clock::now()),
       last_(start_) {
   if (done > 0 && done < total) {
-    if (!quiet_) say(fmt::format("resuming: {} of {} cells are done", done, total));
+    if (!quiet_) say(fmt::format("resuming: {} of {} {} are done", done, total, unit_));
   }
 }
 
@@ -54,8 +57,9 @@ Progress::~Progress() {
   if (bar_shown_) std::fputc('\n', stderr);
 }
 
-void Progress::update(std::int64_t done) {
+void Progress::update(std::int64_t done, std::string note) {
   done_ = done;
+  note_ = std::move(note);
   if (quiet_ || Clock::now() - last_ < (terminal_ ? kTerminalPeriod : kPlainPeriod)) return;
   print(false);
 }
@@ -74,8 +78,9 @@ void Progress::print(bool last) {
   last_ = Clock::now();
   const double seconds = std::chrono::duration<double>(last_ - start_).count();
   const double rate = seconds > 0 ? static_cast<double>(done_ - first_) / seconds : 0;
-  std::string text = progress_text(done_, total_, rate);
+  std::string text = progress_text(done_, total_, rate, unit_);
   if (last) text += "  in " + duration_text(seconds);
+  if (!note_.empty()) text += "  " + note_;
   if (terminal_) {
     std::fprintf(stderr, "\r\x1b[K%s %s", bar(done_, total_).c_str(), text.c_str());
     bar_shown_ = true;

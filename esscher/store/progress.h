@@ -1,21 +1,23 @@
-// What a person sees while cells are computed: a bar on a terminal, a plain line every few seconds
-// otherwise, nothing when quiet. Always on stderr.
+// What a person sees while cells (or steps) are computed: a bar on a terminal, a plain line every
+// few seconds otherwise, nothing when quiet. Always on stderr.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace esscher {
 
 class Progress {
  public:
-  Progress(std::int64_t done, std::int64_t total, bool quiet);
+  Progress(std::int64_t done, std::int64_t total, bool quiet, std::string_view unit = "cells");
   ~Progress();  // leaves the cursor on a fresh line
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  void update(std::int64_t done);
+  // `note` follows the numbers.
+  void update(std::int64_t done, std::string note = "");
   // A last line, even if the last one is young.
   void finish();
   // A line of its own, also when quiet.
@@ -28,6 +30,8 @@ class Progress {
   std::int64_t first_;
   std::int64_t done_;
   std::int64_t total_;
+  std::string unit_;
+  std::string note_;
   bool quiet_;
   bool terminal_;
   bool bar_shown_ = false;
@@ -35,8 +39,9 @@ class Progress {
   Clock::time_point last_;
 };
 
-// "120/1000 cells  12.3/s  1m 11s left": `rate` in cells per second, 0 if not known yet.
-std::string progress_text(std::int64_t done, std::int64_t total, double rate);
+// "120/1000 cells  12.3/s  1m 11s left": `rate` per second, 0 if not known yet.
+std::string progress_text(std::int64_t done, std::int64_t total, double rate,
+                          std::string_view unit = "cells");
 // "45s", "3m 20s", "2h 05m", "3d 04h"
 std::string duration_text(double seconds);
 

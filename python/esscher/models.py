@@ -15,7 +15,7 @@ from .types import Length
 
 def risk(
     task: AnyTask,
-    at: Readout,
+    at: Union[Readout, Sequence[Readout]],
     length: Length,
     *,
     kind: str = "softmax",
@@ -29,7 +29,8 @@ def risk(
     tokens (softmax, finite L). Other features and your own tasks (``UserTask``): the mean over ``draws``
     draws of the task. engine, for a finite prompt of such a task: "exact" averages over prompts without
     drawing them, where the law of the tokens is Gaussian; "direct" draws every token; "auto" is exact
-    where it can be.
+    where it can be. at may be a list of heads, whose predictions add (``train(..).heads``): several are
+    simulated on ``draws`` prompts, without tokens where features are Gaussian.
 
     >>> import esscher as es
     >>> task = es.LinearRegressionTask(2)
@@ -38,7 +39,7 @@ def risk(
     True
     """
     options = {"engine": engine, "draws": draws, "stream": as_stream(stream)}
-    found = _esscher.risk(task, at.U, at.r, kind, length, options)
+    found = _esscher.risk(task, [at] if isinstance(at, Readout) else at, kind, length, options)
     return Estimate(*found)
 
 

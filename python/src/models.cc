@@ -1,4 +1,5 @@
 #include "calls.h"
+#include "esscher/icl/heads_risk.h"
 #include "esscher/icl/study.h"
 #include "estimates.h"
 #include "readouts.h"
@@ -8,16 +9,20 @@
 namespace esscher::python {
 namespace {
 
-py::tuple risk(const py::object& task, const py::object& U, const py::object& r,
-               const std::string& kind, const py::object& length, const py::dict& options) {
-  const Readout at = readout_in(U, r);
+py::tuple risk(const py::object& task, const py::iterable& pairs, const std::string& kind,
+               const py::object& length, const py::dict& options) {
+  std::vector<Readout> heads;
+  for (const py::handle pair : pairs) {
+    const auto [U, r] = py::cast<std::pair<py::object, py::object>>(pair);
+    heads.push_back(readout_in(U, r));
+  }
   const ModelKind model = parse_model_kind(kind);
   const Length L = length_in("risk", length);
   const RiskOptions risk_options = risk_options_in(options);
   const TaskIn in = task_in(task);
   return out(long_call([&] {
-    return in.own ? model_risk(*in.own, at, model, L, risk_options)
-                  : model_risk(in.regression, at, model, L, risk_options);
+    return in.own ? heads_risk(*in.own, heads, model, L, risk_options)
+                  : heads_risk(in.regression, heads, model, L, risk_options);
   }));
 }
 

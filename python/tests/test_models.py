@@ -210,3 +210,16 @@ def test_heads_of_a_file(tmp_path):
     assert [row["head"] for row in es.heads(tmp_path / "heads.npz")] == ["a", "b"]
     with pytest.raises(es.FileError):
         es.heads(tmp_path / "none.npz")
+
+
+def test_risk_of_several_heads():
+    """Predictions of heads add: a head cut into two has the risk of the head."""
+    at = es.Readout(0.4 * np.eye(3), np.array([0.1, -0.2, 0.7]))
+    halves = [es.Readout(at.U, at.r / 2)] * 2
+    whole, cut = es.risk(TASK, at, 30), es.risk(TASK, halves, 30, draws=8000)
+    assert abs(whole.value - cut.value) < 5 * np.hypot(whole.std_error, cut.std_error)
+    assert es.risk(TASK, [at], 30) == whole
+    with pytest.raises(es.CapabilityError, match="several heads"):
+        es.risk(TASK, halves, 30, engine="exact")
+    with pytest.raises(es.ArgumentError, match="heads"):
+        es.risk(TASK, [], 30)

@@ -60,6 +60,28 @@ TEST_F(Icl, FlowEndsAtTheFormulaAndItsModelCanBeShifted) {
   EXPECT_GT(shifted[0].at("risk"), 0.1);
 }
 
+TEST_F(Icl, AnyTrainedModelCanBeShifted) {
+  const std::string train =
+      "icl train --set task.dim=2 --length 20 --set train.steps=20 --set train.batch=8 "
+      "--set train.checkpoints=2 --set model.init.kind=torch --set model.parametrisation=KQVO ";
+  const std::string risk = " --length 20,inf --set task.dim=2 --set task.query_cov=4.0";
+  for (const char* heads : {"1", "3"}) {
+    const std::string out = file(std::string("heads") + heads);
+    run(train + "--set model.heads=" + heads + " --out " + out);
+    EXPECT_THAT(messages(), ::testing::HasSubstr("20/20 steps"));
+    EXPECT_THAT(messages(), ::testing::Not(::testing::HasSubstr("\r")));
+    const Json rows = json("icl risk --model " + out + risk).at("rows");
+    EXPECT_EQ(rows[0].at("engine"), std::string(heads) == "1" ? "exact" : "sampled");
+    EXPECT_GT(rows[0].at("risk"), 0);
+    EXPECT_EQ(json("icl risk --model " + out + "/icl-train.json" + risk).at("rows"), rows);
+  }
+  run("icl risk --length 10 --set task.dim=2 --model " + file("nobody"), 2);
+  EXPECT_THAT(messages(), ::testing::HasSubstr("nobody"));
+  std::ofstream(file("odd.json")) << R"({"heads": [{"U": [[1]], "V": 2}]})";
+  run("icl risk --length 10 --set task.dim=2 --model " + file("odd.json"), 2);
+  EXPECT_THAT(messages(), ::testing::HasSubstr("odd.json: no matrix \"V\""));
+}
+
 TEST_F(Icl, AlphaOutsideTheIntervalWarns) {
   run("icl flow --set task.dim=2 --length inf --set model.init.kind=balanced "
       "--set model.init.alpha=3 --set flow.t_end=1 --json");
@@ -141,11 +163,15 @@ TEST_F(Icl, InfiniteLengthTrainsOnAnyFeatures) {
 }
 
 TEST_F(Icl, DivergenceIsAStatus) {
-  const Json document = json(
+  const std::string train =
       "icl train --set task.dim=2 --length 20 --set train.steps=200 --set train.batch=8 "
-      "--set train.learning_rate=1000");
+      "--set train.learning_rate=1000";
+  const Json document = json(train);
   EXPECT_EQ(document.at("status"), "diverged");
   EXPECT_TRUE(document.at("final_risk").at("risk").is_null());
+  const std::string text = run(train);
+  EXPECT_THAT(text, ::testing::HasSubstr("learning_rate is 1000"));
+  EXPECT_THAT(text, ::testing::Not(::testing::HasSubstr("nan")));
 }
 
 TEST_F(Icl, EveryPresetRunsShortenedByName) {

@@ -1,0 +1,55 @@
+#include "esscher/icl/heads_risk.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "esscher/base/error.h"
+#include "esscher/icl/task_batch.h"
+#include "esscher/icl/train_batch.h"
+
+namespace esscher {
+namespace {
+
+constexpr Index kPrompts = 32;  // per batch
+
+void check(std::span<const Readout> heads, const RiskOptions& options) {
+  if (heads.empty()) throw_argument("risk", "heads", "an empty list", "at least one head");
+  if (heads.size() > 1 && options.engine == Engine::exact) {
+    throw CapabilityError(
+        "risk: several heads have no formula at any length; engine \"auto\" or "
+        "\"direct\" simulates them");
+  }
+}
+
+template <class Batch>
+Estimate mean_loss(const Batch& batch, std::span<const Readout> heads, const RiskOptions& options,
+                   Engine engine) {
+  Vector losses(std::max<std::int64_t>(2, (options.draws + kPrompts - 1) / kPrompts));
+  for (Index i = 0; i < losses.size(); ++i) {
+    losses(i) = batch(heads, options.stream.split(1).split(static_cast<std::uint64_t>(i))).loss;
+  }
+  const double n = static_cast<double>(losses.size()), mean = losses.mean();
+  const double variance = (losses.array() - mean).square().sum() / (n - 1);
+  return {mean, std::sqrt(variance / n), losses.size() * kPrompts, engine};
+}
+
+}  // namespace
+
+Estimate heads_risk(const LinearRegressionTask& task, std::span<const Readout> heads,
+                    ModelKind kind, Length length, const RiskOptions& options) {
+  check(heads, options);
+  if (heads.size() == 1) return model_risk(task, heads[0], kind, length, options);
+  const bool direct = task.features != Features::gaussian || options.engine == Engine::direct;
+  const GradientEngine engine = direct ? GradientEngine::direct : GradientEngine::sampled;
+  return mean_loss(PromptBatch(task, kind, engine, length, kPrompts, true), heads, options,
+                   direct ? Engine::direct : Engine::sampled);
+}
+
+Estimate heads_risk(const Task& task, std::span<const Readout> heads, ModelKind kind, Length length,
+                    const RiskOptions& options) {
+  check(heads, options);
+  if (heads.size() == 1) return model_risk(task, heads[0], kind, length, options);
+  return mean_loss(TaskBatch(task, kind, length, kPrompts, true), heads, options, Engine::direct);
+}
+
+}  // namespace esscher
