@@ -63,6 +63,7 @@ HWY_EXPORT(runs_double);
 
 void fill_runs(const Stream& stream, std::span<const std::uint64_t> first_block,
                std::span<double> out) {
+  if (first_block.empty()) return;
   HWY_DYNAMIC_DISPATCH(runs_double)(stream, first_block, out);
 }
 

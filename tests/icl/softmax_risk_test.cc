@@ -123,8 +123,8 @@ TEST(SoftmaxRisk, FlowStaysInTheBlockAndBeatsItsStart) {
   EXPECT_LT(flow.end().risk, risk(block_optimum(task, Length::infinity())));
 }
 
-// Two tokens: U grows for a long time while ten entries stay zero. Steps must grow with the time, not
-// be held back by the rounding of tables in those entries (100 times the steps).
+// Two tokens: U grows for a long time while ten entries stay zero. Steps must grow with the time,
+// not be held back by the rounding of tables in those entries (100 times the steps).
 TEST(SoftmaxRisk, LongFlowsTakeFewSteps) {
   const LinearRegressionTask task = LinearRegressionTask::with_covariance(Matrix::Identity(2, 2));
   const SoftmaxRisk risk(task, 2, regression_nodes(task, 8, Stream(18)));
