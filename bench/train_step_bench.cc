@@ -4,8 +4,10 @@
 //   train_step_bench                        steps at several lengths, 1 and 2 threads
 //   train_step_bench --time L STEPS         nanoseconds per step, best and median, 1 thread
 //   train_step_bench --gradient L BATCHES   mean and error of the first gradient
+//   train_step_bench --curve L RUNS RATE    mean and error of the loss curve over starts and
+//   prompts
 //
-// The last two print JSON for bench/against_torch/train_step.py.
+// The last three print JSON for bench/against_torch/train_step.py.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -52,6 +54,12 @@ void time_steps(std::int64_t length, int steps) {
   std::puts(dump(result).c_str());
 }
 
+Json mean_and_error(const Vector& sum, const Vector& square, int n) {
+  const Vector mean = sum / n;
+  const Vector error = ((square / n - mean.cwiseAbs2()).cwiseMax(0.0) / n).cwiseSqrt();
+  return {{"mean", json_vector(mean)}, {"std_error", json_vector(error)}};
+}
+
 void print_gradient(std::int64_t length, int batches) {
   const Trainer trainer(TrainConfig::authors(ModelKind::softmax, length));
   const Index n = trainer.theta().size() + 1;
@@ -63,12 +71,29 @@ void print_gradient(std::int64_t length, int batches) {
     sum += all;
     square += all.cwiseAbs2();
   }
-  const Vector mean = sum / batches;
-  const Vector error = ((square / batches - mean.cwiseAbs2()).cwiseMax(0.0) / batches).cwiseSqrt();
-  const Json result = {{"theta", json_vector(trainer.theta())},
-                       {"mean", json_vector(mean)},
-                       {"std_error", json_vector(error)}};
+  Json result = mean_and_error(sum, square, batches);
+  result["theta"] = json_vector(trainer.theta());
   std::puts(dump(result).c_str());
+}
+
+// Mean loss of blocks of steps, every run from its own start.
+void print_curve(std::int64_t length, int runs, double rate) {
+  constexpr int kBlocks = 8, kSteps = 10;
+  Vector sum = Vector::Zero(kBlocks), square = Vector::Zero(kBlocks);
+  TrainConfig config = TrainConfig::authors(ModelKind::softmax, length);
+  config.optimizer.learning_rate = rate;
+  for (int run = 0; run < runs; ++run) {
+    config.seed = static_cast<std::uint64_t>(run);
+    Trainer trainer(config);
+    Vector loss = Vector::Zero(kBlocks);
+    for (int t = 0; t < kBlocks * kSteps; ++t) {
+      trainer.run(1);
+      loss(t / kSteps) += trainer.last_loss() / kSteps;
+    }
+    sum += loss;
+    square += loss.cwiseAbs2();
+  }
+  std::puts(dump(mean_and_error(sum, square, runs)).c_str());
 }
 
 }  // namespace
@@ -80,6 +105,10 @@ int main(int argc, char** argv) {
   }
   if (argc == 4 && std::strcmp(argv[1], "--gradient") == 0) {
     print_gradient(std::atoll(argv[2]), std::atoi(argv[3]));
+    return 0;
+  }
+  if (argc == 5 && std::strcmp(argv[1], "--curve") == 0) {
+    print_curve(std::atoll(argv[2]), std::atoi(argv[3]), std::atof(argv[4]));
     return 0;
   }
   for (const int threads : {1, 2}) {

@@ -4,8 +4,9 @@
     OMP_NUM_THREADS=1 /usr/bin/python3 bench/against_torch/train_step.py PATH/TO/train_step_bench
 
 Needs the Debian packages python3-torch and libopenblas0-pthread. First the mean gradient of both
-programs at the same parameters is compared entry by entry (|z| < 6), then steps are timed in turns in
-one run, one thread each, and best and median are printed per token.
+programs at the same parameters is compared entry by entry and the mean loss curve of many trainings
+block by block (|z| < 6), then steps are timed in turns in one run, one thread each, and best and median
+are printed per token.
 """
 import json
 import math
@@ -20,6 +21,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import torch  # noqa: E402
 
 D, DIM, BATCH, NOISE, TASK_STD = 5, 6, 128, math.sqrt(0.1), math.sqrt(0.2)
+RATE = 0.1  # of the loss curves: large enough for them to move
 SIGMA = torch.tensor([[0.5 ** abs(i - j) for j in range(D)] for i in range(D)])
 FACTOR = torch.linalg.cholesky(SIGMA.double()).float()
 
@@ -85,6 +87,33 @@ def check_gradients(program, length, batches):
         sys.exit("the two programs disagree; no timing")
 
 
+def train_torch(length, blocks):
+    """Mean loss of each block of ten steps of a training from a start of its own."""
+    model = Model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=RATE)
+    curve = torch.zeros(blocks, dtype=torch.float64)
+    for step in range(10 * blocks):
+        optimizer.zero_grad()
+        loss = loss_of(model, length)
+        loss.backward()
+        optimizer.step()
+        curve[step // 10] += loss.item() / 10
+    return curve
+
+
+def check_curves(program, length, runs):
+    reference = ours(program, "--curve", length, 8 * runs, RATE)
+    mean = torch.tensor(reference["mean"], dtype=torch.float64)
+    spread = torch.tensor(reference["std_error"], dtype=torch.float64)
+    curves = torch.stack([train_torch(length, len(mean)) for _ in range(runs)])
+    z = (curves.mean(0) - mean) / torch.sqrt(curves.var(0) / runs + spread**2)
+    worst = z.abs().max().item()
+    print(f"L = {length}: loss from {mean[0]:.3f} to {mean[-1]:.3f} ours, {curves[:, 0].mean():.3f} to "
+          f"{curves[:, -1].mean():.3f} torch, largest |z| {worst:.2f}")
+    if not worst < 6:
+        sys.exit("the two programs disagree; no timing")
+
+
 def time_torch(length, steps):
     model = Model()
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
@@ -102,13 +131,14 @@ def time_torch(length, steps):
 def main():
     program = sys.argv[1]
     torch.set_num_threads(1)
-    for length, batches in ((10, 600), (100, 300), (1000, 60)):
+    for length, batches, runs in ((10, 600, 40), (100, 300, 30), (1000, 60, 12)):
         check_gradients(program, length, batches)
+        check_curves(program, length, runs)
     print(f"torch {torch.__version__}, {BATCH} prompts, d = {D}, one thread; ns per token, best (median)")
     for length, steps, target in ((10, 40, 25), (100, 20, 60), (1000, 6, 60)):
         tokens = BATCH * length
         peer, best, medians = [], [], []
-        for _ in range(5):  # in turns, so that both see the same machine
+        for _ in range(25):  # in turns, so that both see the same machine
             peer += time_torch(length, steps)
             result = ours(program, "--time", length, max(20, 40000 // length))
             best.append(result["best_ns"])
