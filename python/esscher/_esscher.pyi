@@ -158,7 +158,7 @@ def flow(
     task: Any, U: ArrayLike, r: ArrayLike, length: Length, kind: str, space: str, options: Dict[str, Any],
 ) -> Dict[str, Any]: ...
 def risk(
-    task: Any, U: ArrayLike, r: ArrayLike, kind: str, length: Length, options: Dict[str, Any]
+    task: Any, heads: Iterable[Tuple[ArrayLike, ArrayLike]], kind: str, length: Length, options: Dict[str, Any]
 ) -> EstimateTuple: ...
 def compare(
     task: Any, U: ArrayLike, r: ArrayLike, lengths: Iterable[Length], kinds: Iterable[str],

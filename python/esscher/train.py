@@ -65,6 +65,10 @@ def train(
     optimizer: str = "sgd",
     learning_rate: float = 1e-3,
     momentum: float = 0.0,
+    beta1: float = 0.9,
+    beta2: float = 0.999,
+    epsilon: float = 1e-8,
+    weight_decay: float = 0.0,
     batch: int = 128,
     gradient: str = "auto",
     seed: int = 0,
@@ -72,7 +76,8 @@ def train(
 ) -> Training:
     """Train on fresh prompts of this length; the loss is the squared error (no one half).
 
-    task may be your own (``UserTask``). gradient: "sampled" draws scores instead of tokens (Gaussian
+    task may be your own (``UserTask``). optimizer: "sgd" (momentum), "adam" or "adamw" (beta1, beta2,
+    epsilon, weight_decay), as in PyTorch. init: "balanced" (alpha), "torch", "identity" or "dense". gradient: "sampled" draws scores instead of tokens (Gaussian
     features), "direct" draws every token (any task, finite or infinite length of your own tasks),
     "exact" follows the population loss (one head, Gaussian features); "auto" is sampled for Gaussian
     features, else direct. A run is a pure function of its arguments: same bits for any number of threads.
@@ -88,7 +93,7 @@ def train(
     options: Dict[str, Any] = dict(
         model=model, parametrisation=parametrisation, heads=heads, init=init, alpha=alpha,
         score_scale=score_scale, optimizer=optimizer, learning_rate=learning_rate, momentum=momentum,
-        batch=batch, gradient=gradient, seed=seed, curve_block=curve_block,
+        beta1=beta1, beta2=beta2, epsilon=epsilon, weight_decay=weight_decay, batch=batch, gradient=gradient, seed=seed, curve_block=curve_block,
     )
     found = _esscher.train(task, length, steps, options)
     return training_of(found)

@@ -32,6 +32,10 @@ TrainConfig config_in(const py::object& task, const py::object& length, const py
   take<double>(options, "score_scale", [&](double x) { config.space.score_scale = x; });
   take<double>(options, "learning_rate", [&](double x) { config.optimizer.learning_rate = x; });
   take<double>(options, "momentum", [&](double x) { config.optimizer.momentum = x; });
+  take<double>(options, "beta1", [&](double x) { config.optimizer.beta1 = x; });
+  take<double>(options, "beta2", [&](double x) { config.optimizer.beta2 = x; });
+  take<double>(options, "epsilon", [&](double x) { config.optimizer.epsilon = x; });
+  take<double>(options, "weight_decay", [&](double x) { config.optimizer.weight_decay = x; });
   take<Index>(options, "heads", [&](Index n) { config.heads = n; });
   take<Index>(options, "batch", [&](Index n) { config.batch = n; });
   take<std::uint64_t>(options, "seed", [&](std::uint64_t n) { config.seed = n; });

@@ -223,3 +223,14 @@ def test_risk_of_several_heads():
         es.risk(TASK, halves, 30, engine="exact")
     with pytest.raises(es.ArgumentError, match="heads"):
         es.risk(TASK, [], 30)
+
+
+def test_training_takes_every_option_of_its_optimizer():
+    ask = dict(length=20, steps=30, optimizer="adamw", learning_rate=0.01)
+    plain, decayed = es.train(TASK, **ask), es.train(TASK, weight_decay=0.5, **ask)
+    assert np.linalg.norm(decayed.heads[0].U) < np.linalg.norm(plain.heads[0].U)
+    slow = es.train(TASK, beta1=0.5, beta2=0.9, epsilon=1e-3, **ask)
+    assert not np.array_equal(slow.heads[0].U, plain.heads[0].U)
+    for name, value in (("beta1", 1.0), ("beta2", -0.1), ("epsilon", 0.0), ("weight_decay", -1.0)):
+        with pytest.raises(es.ArgumentError, match=name):
+            es.train(TASK, **ask, **{name: value})

@@ -15,8 +15,9 @@ namespace esscher::testing {
 // Normals 0 .. n-1 of the run that begins with a block.
 inline std::vector<double> run_of_normals(const Stream& stream, std::uint64_t block,
                                           std::size_t n) {
-  auto [a, b, c, counter] = stream.block(block);
-  const auto next = [&] {
+  Stream::Block state = stream.block(block);
+  const auto next = [&state] {
+    auto& [a, b, c, counter] = state;
     const std::uint32_t out = a + b + counter++;
     a = b ^ (b >> 9);
     b = c + (c << 3);
