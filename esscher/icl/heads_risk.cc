@@ -1,9 +1,10 @@
 #include "esscher/icl/heads_risk.h"
 
 #include <algorithm>
-#include <cmath>
+#include <cstdint>
 
 #include "esscher/base/error.h"
+#include "esscher/estimate/moments.h"
 #include "esscher/icl/task_batch.h"
 #include "esscher/icl/train_batch.h"
 
@@ -24,13 +25,15 @@ void check(std::span<const Readout> heads, const RiskOptions& options) {
 template <class Batch>
 Estimate mean_loss(const Batch& batch, std::span<const Readout> heads, const RiskOptions& options,
                    Engine engine) {
-  Vector losses(std::max<std::int64_t>(2, (options.draws + kPrompts - 1) / kPrompts));
-  for (Index i = 0; i < losses.size(); ++i) {
-    losses(i) = batch(heads, options.stream.split(1).split(static_cast<std::uint64_t>(i))).loss;
+  const std::int64_t batches = std::max<std::int64_t>(2, (options.draws + kPrompts - 1) / kPrompts);
+  const Stream stream = options.stream.split(1);
+  Moments losses;
+  for (std::int64_t i = 0; i < batches; ++i) {
+    losses.add(batch(heads, stream.split(static_cast<std::uint64_t>(i))).loss);
   }
-  const double n = static_cast<double>(losses.size()), mean = losses.mean();
-  const double variance = (losses.array() - mean).square().sum() / (n - 1);
-  return {mean, std::sqrt(variance / n), losses.size() * kPrompts, engine};
+  Estimate risk = losses.estimate(engine);
+  risk.n = batches * kPrompts;
+  return risk;
 }
 
 }  // namespace

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 #include <vector>
 
 #include "esscher/base/error.h"
 #include "esscher/base/parallel.h"
+#include "esscher/estimate/moments.h"
 #include "esscher/icl/node_error.h"
 #include "esscher/icl/risk.h"
 
@@ -130,23 +130,13 @@ Estimate softmax_risk(const LinearRegressionTask& task, const Readout& at, Lengt
   }
   // With the control variate and without: for long prompts it takes most of the error away, for
   // frozen ones (large tau) it adds some. Both are unbiased; the steadier one is the answer.
-  Estimate best{0, std::numeric_limits<double>::infinity(), options.scramblings, Engine::exact};
-  Vector with(options.scramblings), without(options.scramblings);
-  for (Index i = 0; i < with.size(); ++i) {
+  Moments with, without;
+  for (Index i = 0; i < options.scramblings; ++i) {
     const RegressionNodes nodes = regression_nodes(task, options.log2_nodes, stream.split(i));
-    with(i) = SoftmaxRisk(task, length.count(), nodes)(at);
-    without(i) = SoftmaxRisk(task, length.count(), nodes, 0.0)(at);
+    with.add(SoftmaxRisk(task, length.count(), nodes)(at));
+    without.add(SoftmaxRisk(task, length.count(), nodes, 0.0)(at));
   }
-  for (const Vector* values : {&with, &without}) {
-    const double count = static_cast<double>(values->size()), mean = values->mean();
-    const double variance = (values->array() - mean).square().sum() / (count - 1);
-    const double error = std::sqrt(variance / count);
-    if (error < best.std_error) {
-      best.value = mean;
-      best.std_error = error;
-    }
-  }
-  return best;
+  return (with.std_error() <= without.std_error() ? with : without).estimate(Engine::exact);
 }
 
 }  // namespace esscher
