@@ -4,8 +4,7 @@
 //   train_step_bench                        steps at several lengths, 1 and 2 threads
 //   train_step_bench --time L STEPS         nanoseconds per step, best and median, 1 thread
 //   train_step_bench --gradient L BATCHES   mean and error of the first gradient
-//   train_step_bench --curve L RUNS RATE    mean and error of the loss curve over starts and
-//   prompts
+//   train_step_bench --curve L RUNS RATE    mean and error of the loss curve over runs
 //
 // The last three print JSON for bench/against_torch/train_step.py.
 #include <benchmark/benchmark.h>

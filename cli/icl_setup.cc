@@ -16,7 +16,8 @@ namespace esscher::cli {
 namespace fs = std::filesystem;
 
 Config icl_config(const Globals& globals, const IclOptions& options) {
-  if (!options.model.empty() && !fs::exists(options.model)) {
+  std::error_code unreadable;
+  if (!options.model.empty() && !fs::exists(options.model, unreadable)) {
     throw FileError("--model is '" + options.model +
                     "', expected a run of icl flow or icl train, or its JSON: no such file");
   }

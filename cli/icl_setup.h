@@ -26,7 +26,7 @@ std::vector<Length> parse_lengths(const std::string& text);
 // train.length from a --length that names one length.
 void set_length(Config& config, const IclOptions& options);
 
-// The readout of --model: the document "model" of a run, or a JSON file with U and V.
+// The heads of --model: the document "model" of a run, or a JSON file (heads_of in icl/study.h).
 std::vector<Readout> load_model(const std::string& model);
 
 // The command that made a run, shown in its report.

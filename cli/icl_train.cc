@@ -61,8 +61,10 @@ std::vector<Json> cell_rows(const Trainer& trainer, std::int64_t first) {
 
 Estimate final_risk(const Trainer& trainer, RiskOptions options) {
   const TrainConfig& c = trainer.config();
-  if (c.heads > 1) options.draws = std::max(options.draws, kTestPrompts);
-  if (c.gradient == GradientEngine::direct && c.heads > 1) options.engine = Engine::direct;
+  if (c.heads > 1) {
+    options.draws = std::max(options.draws, kTestPrompts);
+    if (c.gradient == GradientEngine::direct) options.engine = Engine::direct;
+  }
   return heads_risk(c.task, trainer.heads(), c.model, c.length, options);
 }
 

@@ -46,8 +46,8 @@ struct Twin {
   double t_end = 0;
   Readout end;             // where the flow stopped
   Estimate limiting_risk;  // R_L there, on nodes other than those of the flow
-  // At the times of the reference. Suprema are over these: softmax at finite L goes on, slowly,
-  // along the valley where R_inf is flat (U smaller, r larger), however long the prompt.
+  // At the times of the reference. Suprema are over these: softmax on long prompts goes on,
+  // slowly, along the valley where R_inf is flat (U smaller, r larger).
   std::vector<TwinPoint> path;
   double sup_distance = 0;
   double sup_gradient_gap = 0;  // along the reference path

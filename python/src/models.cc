@@ -13,6 +13,10 @@ py::tuple risk(const py::object& task, const py::iterable& pairs, const std::str
                const py::object& length, const py::dict& options) {
   std::vector<Readout> heads;
   for (const py::handle pair : pairs) {
+    if (!py::isinstance<py::tuple>(pair) || py::len(pair) != 2) {
+      throw_argument("risk", "at", py::cast<std::string>(py::repr(pair)),
+                     "a Readout or a list of them");
+    }
     const auto [U, r] = py::cast<std::pair<py::object, py::object>>(pair);
     heads.push_back(readout_in(U, r));
   }

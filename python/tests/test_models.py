@@ -223,6 +223,8 @@ def test_risk_of_several_heads():
         es.risk(TASK, halves, 30, engine="exact")
     with pytest.raises(es.ArgumentError, match="heads"):
         es.risk(TASK, [], 30)
+    with pytest.raises(es.ArgumentError, match="Readout"):
+        es.risk(TASK, [1.0], 30)
 
 
 def test_training_takes_every_option_of_its_optimizer():

@@ -60,6 +60,21 @@ TEST_F(Icl, FlowEndsAtTheFormulaAndItsModelCanBeShifted) {
   EXPECT_GT(shifted[0].at("risk"), 0.1);
 }
 
+TEST_F(Icl, ConservedDriftIsToldWhereSomethingIsConserved) {
+  const auto drift = [&](const std::string& how) {
+    return json(
+               "icl flow --set task.dim=2 --set flow.t_end=1 --set flow.log2_nodes=6 "
+               "--set flow.draws=50 " +
+               how)
+        .at("conserved_drift");
+  };
+  EXPECT_LT(drift("--length inf"), 1e-6);
+  EXPECT_LT(drift("--length 10 --set model.kind=linear --set task.features=uniform"), 1e-6);
+  EXPECT_LT(drift("--length 10 --set model.parametrisation=KQV"), 1e-6);
+  EXPECT_TRUE(drift("--length 10").is_null());
+  EXPECT_TRUE(drift("--length inf --set task.features=uniform").is_null());
+}
+
 TEST_F(Icl, AnyTrainedModelCanBeShifted) {
   const std::string train =
       "icl train --set task.dim=2 --length 20 --set train.steps=20 --set train.batch=8 "
@@ -196,6 +211,35 @@ TEST_F(Icl, EveryPresetRunsShortenedByName) {
     if (name == "he-2503.12734") {
       EXPECT_EQ(document.at("parameters").at("heads").size(), 2u);
     }
+  }
+}
+
+TEST_F(Icl, ReportsHaveTheirFigures) {
+  const auto figures = [&](const std::string& command, const std::string& name) {
+    run(command + " --quiet --out " + file(name));
+    std::map<std::string, std::string> found;
+    const Json report = parse_json(name, testing::bytes_of(file(name) + "/report.json"));
+    for (const Json& figure : report.at("figures")) found[figure.at("id")] = figure.dump();
+    return found;
+  };
+  const auto log_axis = ::testing::HasSubstr(R"("type":"log")");
+  const auto slider = ::testing::HasSubstr(R"("input":"range")");
+  auto flow = figures("icl flow --set task.dim=2 --length inf", "flow");
+  EXPECT_THAT(flow["risk"], log_axis);
+  EXPECT_THAT(flow["distance"], log_axis);
+  EXPECT_THAT(flow["parameters"], slider);
+  auto training = figures(
+      "icl train --set task.dim=2 --set task.noise_variance=0.1 --length 20 "
+      "--set train.steps=60 --set train.checkpoints=3 --set train.batch=8",
+      "train");
+  EXPECT_THAT(training["loss"], log_axis);
+  EXPECT_THAT(training["loss"], ::testing::HasSubstr("Lines: the Bayes risk"));
+  EXPECT_THAT(training["parameters"], slider);
+  auto twins = figures(
+      "icl compare --set task.dim=2 --length 10,100 --set flow.log2_nodes=6 --set flow.points=9",
+      "twins");
+  for (const char* id : {"final", "twin-risk", "twin-distance", "sup-gap", "gap"}) {
+    EXPECT_THAT(twins[id], log_axis) << id;
   }
 }
 
