@@ -6,8 +6,8 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "esscher/icl/flow.h"
-#include "esscher/icl/model_risk.h"
+#include "esscher/risk/risk.h"
+#include "esscher/training/flow.h"
 
 namespace {
 

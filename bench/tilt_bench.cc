@@ -11,9 +11,9 @@
 
 #include "esscher/base/parallel.h"
 #include "esscher/random/stream.h"
+#include "esscher/tilt/detail/tilt_slow.h"
 #include "esscher/tilt/many.h"
 #include "esscher/tilt/tilt.h"
-#include "esscher/tilt/tilt_slow.h"
 
 namespace esscher {
 namespace {

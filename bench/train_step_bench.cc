@@ -16,9 +16,9 @@
 #include <cstring>
 #include <vector>
 
-#include "esscher/base/json.h"
 #include "esscher/base/parallel.h"
-#include "esscher/icl/train.h"
+#include "esscher/json/json.h"
+#include "esscher/training/trainer.h"
 
 namespace {
 

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "esscher/prompt/universal.h"
-#include "esscher/prompt/universal_table.h"
+#include "esscher/universal/universal.h"
+#include "esscher/universal/universal_table.h"
 
 namespace {
 

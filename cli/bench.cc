@@ -10,12 +10,12 @@
 #include "cli/verbs.h"
 #include "esscher/base/error.h"
 #include "esscher/base/parallel.h"
-#include "esscher/icl/train.h"
-#include "esscher/prompt/universal_table.h"
 #include "esscher/random/stream.h"
 #include "esscher/simd/targets.h"
+#include "esscher/tilt/detail/tilt_slow.h"
 #include "esscher/tilt/tilt.h"
-#include "esscher/tilt/tilt_slow.h"
+#include "esscher/training/trainer.h"
+#include "esscher/universal/universal_table.h"
 
 namespace esscher::cli {
 namespace {

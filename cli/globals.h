@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
-#include "esscher/base/json.h"
 #include "esscher/config/table.h"
+#include "esscher/json/json.h"
 
 namespace esscher::cli {
 

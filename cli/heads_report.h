@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "esscher/base/json.h"
+#include "esscher/json/json.h"
 
 namespace esscher::cli {
 

@@ -7,7 +7,7 @@
 
 #include "cli/globals.h"
 #include "esscher/config/icl.h"
-#include "esscher/icl/study.h"
+#include "esscher/training/study.h"
 
 namespace esscher::cli {
 
@@ -26,7 +26,7 @@ std::vector<Length> parse_lengths(const std::string& text);
 // train.length from a --length that names one length.
 void set_length(Config& config, const IclOptions& options);
 
-// The heads of --model: the document "model" of a run, or a JSON file (heads_of in icl/study.h).
+// The heads of --model: the document "model" of a run, or a JSON file (heads_of in training/study.h).
 std::vector<Readout> load_model(const std::string& model);
 
 // The command that made a run, shown in its report.

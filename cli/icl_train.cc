@@ -5,13 +5,13 @@
 #include "cli/icl_setup.h"
 #include "esscher/base/error.h"
 #include "esscher/config/train.h"
-#include "esscher/icl/bayes.h"
-#include "esscher/icl/exact_loss.h"
-#include "esscher/icl/heads_risk.h"
 #include "esscher/report/icl_report.h"
 #include "esscher/report/report.h"
+#include "esscher/risk/bayes.h"
+#include "esscher/risk/heads_risk.h"
 #include "esscher/store/progress.h"
 #include "esscher/store/run.h"
+#include "esscher/training/exact_loss.h"
 
 namespace esscher::cli {
 namespace {

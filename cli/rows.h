@@ -4,8 +4,8 @@
 #include <string>
 
 #include "esscher/attention/attention.h"
-#include "esscher/base/json.h"
 #include "esscher/config/measure.h"
+#include "esscher/json/json.h"
 #include "esscher/measure/any_measure.h"
 
 namespace esscher::cli {

@@ -1,5 +1,5 @@
 // esscher universal: the scalar functions of (L, tau) behind every Gaussian prompt.
-#include "esscher/prompt/universal.h"
+#include "esscher/universal/universal.h"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // Training twins: the same head trained by gradient flow at prompt length L and at length infinity.
 // As L grows, the first ends where the second does.
-#include <esscher/icl/flow.h>
-#include <esscher/icl/risk.h>
+#include <esscher/risk/closed_form.h>
+#include <esscher/training/flow.h>
 
 #include <cstdio>
 

@@ -1,22 +1,41 @@
 #!/usr/bin/env python3
-"""A folder of esscher/ may include only itself and folders before it in ORDER, and x.cc includes
-x.h first, which proves that x.h compiles alone."""
+"""What holds the house together:
+
+- a folder of esscher/ includes only itself and the folders above it in esscher/layers.txt;
+- x.cc includes x.h first, which proves that x.h compiles alone;
+- headers in detail/ are private: only their own folder and the folders of the same library include them,
+  and no public header does;
+- no header of the core library includes a JSON header;
+- the table of folders in DESIGN.md says what esscher/layers.txt says."""
 
 import pathlib
 import re
 import sys
 
-ORDER = (
-    "base io random simd measure tilt attention prompt estimate concentration icl heads "
-    "config store report paper"
-).split()
-INCLUDE = re.compile(r'^\s*#include\s+"esscher/(\w+)/', re.MULTILINE)
-FIRST = re.compile(r'^\s*#include\s+["<](.*)[">]', re.MULTILINE)
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+LAYERS = [
+    line.split(maxsplit=2)
+    for line in (ROOT / "esscher/layers.txt").read_text().splitlines()
+    if line and not line.startswith("#")
+]
+ORDER = [folder for _, folder, _ in LAYERS]
+CORE = {folder for library, folder, _ in LAYERS if library == "core"}
+INCLUDE = re.compile(r'^\s*#include\s+"esscher/(\w+)/', re.MULTILINE)
+PRIVATE = re.compile(r'^\s*#include\s+"(esscher/\w+/detail/[^"]+)"', re.MULTILINE)
+JSON = re.compile(r'^\s*#include\s+["<](nlohmann/|esscher/json/)', re.MULTILINE)
+FIRST = re.compile(r'^\s*#include\s+["<](.*)[">]', re.MULTILINE)
+
+
+def folder_of(path: pathlib.Path) -> str:
+    return path.relative_to(ROOT / "esscher").parts[0]
+
+
+def is_private(path: pathlib.Path) -> bool:
+    return path.parent.name == "detail" or path.name.endswith("-inl.h")
 
 
 def violations(path: pathlib.Path) -> list[str]:
-    folder = path.parent.name
+    folder = folder_of(path)
     if folder not in ORDER:
         return [f"{path.relative_to(ROOT)}: folder {folder} is not in the layer order"]
     allowed = ORDER[: ORDER.index(folder) + 1]
@@ -37,10 +56,33 @@ def header_not_first(path: pathlib.Path) -> list[str]:
     return [f"{path.relative_to(ROOT)}: the first include must be {wanted}"]
 
 
+def leaks(path: pathlib.Path) -> list[str]:
+    """A public header shows neither private headers nor, in the core library, JSON."""
+    if path.suffix != ".h":
+        return []
+    name, text = path.relative_to(ROOT), path.read_text()
+    found = []
+    if not is_private(path):
+        found += [f"{name}: a public header may not include {h}" for h in PRIVATE.findall(text)]
+    if folder_of(path) in CORE and JSON.search(text):
+        found.append(f"{name}: a header of the core library may not include a JSON header")
+    return found
+
+
+def design_differs() -> list[str]:
+    """Rows of the table of folders in DESIGN.md: | `base/` | what it holds | library |"""
+    rows = re.findall(r"^\| `(\w+)/` \| (.*?) \| (\w+) \|$", (ROOT / "DESIGN.md").read_text(), re.MULTILINE)
+    wanted = [(folder, text, library) for library, folder, text in LAYERS]
+    return [f"DESIGN.md: row {r} is not in esscher/layers.txt" for r in rows if r not in wanted] + [
+        f"DESIGN.md: no row {w}" for w in wanted if w not in rows
+    ]
+
+
 def main() -> int:
-    files = sorted(p for p in (ROOT / "esscher").glob("*/*") if p.suffix in (".h", ".cc"))
-    found = [line for path in files for line in violations(path) + header_not_first(path)]
-    print("\n".join(found) or f"{len(files)} files keep the layer order and include their own header first")
+    files = sorted(p for p in (ROOT / "esscher").glob("*/**/*") if p.suffix in (".h", ".cc"))
+    found = [line for path in files for line in violations(path) + header_not_first(path) + leaks(path)]
+    found += design_differs()
+    print("\n".join(found) or f"{len(files)} files keep the rules of esscher/layers.txt")
     return 1 if found or not files else 0
 
 

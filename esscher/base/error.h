@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace esscher {
 
@@ -62,6 +63,13 @@ std::string to_text(double x);
 // throw ArgumentError("gaussian: variance is -1, expected a number >= 0")
 [[noreturn]] void throw_argument(std::string_view where, std::string_view argument,
                                  std::string_view value, std::string_view expected);
+
+// throw ArgumentError("engine is "exakt", expected one of exact, sampled; did you mean exact?")
+[[noreturn]] void throw_unknown_word(std::string_view what, std::string_view word,
+                                     const std::vector<std::string>& known);
+
+// The known word that is nearest to this one, by single-letter edits; "" if none is near.
+std::string nearest_word(std::string_view word, const std::vector<std::string>& known);
 
 // The same as DimensionError, for two sizes that must agree.
 [[noreturn]] void throw_dimension(std::string_view where, std::string_view argument, long got,

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "esscher/base/error.h"
-#include "esscher/concentration/query_error.h"
+#include "esscher/prompt/errors.h"
 
 namespace esscher {
 namespace {

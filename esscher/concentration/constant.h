@@ -3,15 +3,15 @@
 //   L E|T_hat - T|^2 -> e^{Lambda(2a) - 2 Lambda(a)} [ tr V C_2a V' + |V(m_2a - m_a)|^2 ]
 //   grad_v: d_v times this with V = I
 //   grad_u: |z|^2 e^{..} E_2a |V((x - m_a)(x - m_a)' - C_a)|_F^2,   x ~ the measure tilted by 2a
-//   grad_k, grad_q: with scale^2 |Qz|^2, and with K' on the right, as in prompt/exact.h
+//   grad_k, grad_q: with scale^2 |Qz|^2, and with K' on the right, as in prompt/exact_gaussian.h
 //
 // The gradient in U needs third and fourth cumulants of the tilted measure; they are derivatives of
 // C_a and are taken by central differences of the closed form (relative accuracy about 1e-7).
 #pragma once
 
 #include "esscher/attention/attention.h"
+#include "esscher/attention/metric.h"
 #include "esscher/measure/any_measure.h"
-#include "esscher/prompt/metric.h"
 
 namespace esscher {
 

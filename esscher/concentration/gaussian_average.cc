@@ -7,7 +7,7 @@
 
 #include "esscher/base/error.h"
 #include "esscher/base/parallel.h"
-#include "esscher/prompt/universal.h"
+#include "esscher/universal/universal.h"
 
 namespace esscher {
 namespace {

@@ -4,7 +4,7 @@
 //   w = c'Wc,  n = c'Yc,  k = c'YGWc,  N = |z|^2 (grad_u, grad_q) or scale^2 |Qz|^2 (grad_k),
 //   Y = I (grad_u, grad_k) or scale^2 K'K (grad_q)
 //
-// the errors per query (prompt/exact.h) are these times functions of (L, tau) only:
+// the errors per query (prompt/exact_gaussian.h) are these times functions of (L, tau) only:
 //
 //   output  tr(WG) H + (w/t)(M2c/t - H)                       grad_v: d_v times this with W = I
 //   grad_u  N { [tr(WG) tr(YG) + tr(WGYG)] n2 + tr(WGYG) h2 + (tr(YG) w + tr(WG) n)/t (q - n2)
@@ -22,9 +22,9 @@
 #include <vector>
 
 #include "esscher/attention/attention.h"
+#include "esscher/attention/metric.h"
 #include "esscher/concentration/tau_law.h"
 #include "esscher/measure/gaussian_view.h"
-#include "esscher/prompt/metric.h"
 
 namespace esscher {
 

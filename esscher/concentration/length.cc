@@ -8,12 +8,12 @@
 #include "esscher/base/error.h"
 #include "esscher/base/parallel.h"
 #include "esscher/concentration/constant.h"
+#include "esscher/concentration/detail/length_search.h"
 #include "esscher/concentration/gaussian_average.h"
-#include "esscher/concentration/length_search.h"
-#include "esscher/concentration/query_error.h"
 #include "esscher/concentration/query_nodes.h"
 #include "esscher/estimate/two_level.h"
 #include "esscher/measure/gaussian_view.h"
+#include "esscher/prompt/errors.h"
 #include "esscher/random/sobol.h"
 
 namespace esscher {

@@ -1,11 +1,11 @@
-#include "esscher/concentration/length_search.h"
+#include "esscher/concentration/detail/length_search.h"
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "esscher/base/error.h"
-#include "esscher/concentration/query_error.h"
+#include "esscher/prompt/errors.h"
 
 namespace esscher {
 namespace {

@@ -17,12 +17,12 @@
 #include <vector>
 
 #include "esscher/attention/attention.h"
+#include "esscher/attention/metric.h"
 #include "esscher/base/estimate.h"
-#include "esscher/base/json.h"
 #include "esscher/estimate/rate.h"
 #include "esscher/estimate/tails.h"
+#include "esscher/json/json.h"
 #include "esscher/measure/any_measure.h"
-#include "esscher/prompt/metric.h"
 
 namespace esscher {
 

@@ -8,11 +8,11 @@
 #include "esscher/base/error.h"
 #include "esscher/base/parallel.h"
 #include "esscher/concentration/constant.h"
-#include "esscher/concentration/query_error.h"
+#include "esscher/concentration/detail/study_state.h"
 #include "esscher/concentration/query_nodes.h"
-#include "esscher/concentration/study_state.h"
 #include "esscher/concentration/tau_law.h"
 #include "esscher/estimate/two_level.h"
+#include "esscher/prompt/errors.h"
 
 namespace esscher {
 namespace {

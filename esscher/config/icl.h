@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "esscher/config/table.h"
-#include "esscher/icl/study.h"
+#include "esscher/training/study.h"
 
 namespace esscher {
 

@@ -12,7 +12,7 @@
 #pragma once
 
 #include "esscher/config/table.h"
-#include "esscher/icl/train.h"
+#include "esscher/training/trainer.h"
 
 namespace esscher {
 

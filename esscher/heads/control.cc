@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "esscher/prompt/exact_mixture.h"
-#include "esscher/prompt/universal.h"
+#include "esscher/universal/universal.h"
 
 namespace esscher {
 namespace {

@@ -9,14 +9,14 @@
 //   T - Vbar - Covhat a  = (c/tau^2) (S - sbar - vhat) + sum (omega_l - 1/n - (s_l - sbar)/n) rho_l
 //
 // Gaussian integration by parts (E[s_j F] = tau^2 E[dF/ds_j], S moves with the scores) gives every
-// mixed moment from the universal functions of prompt/universal.h:
+// mixed moment from the universal functions of universal/universal.h:
 //   E[S sbar] = tau^2/n,   E[S vhat] = tau^2 M1 (1 - 1/n) + tau^2 (M1 + E v)/n
 #pragma once
 
 #include <cstdint>
 #include <limits>
 
-#include "esscher/prompt/score_mixture.h"
+#include "esscher/universal/score_mixture.h"
 
 namespace esscher {
 
@@ -35,7 +35,7 @@ struct Control {
   [[nodiscard]] double relative() const;
 };
 
-// n >= 1. Beyond kMaxTau (prompt/universal.h), where every prompt is frozen on its largest scores,
+// n >= 1. Beyond kMaxTau (universal/universal.h), where every prompt is frozen on its largest scores,
 // S and v are carried on as multiples of tau.
 Control gaussian_control(std::int64_t n, const QueryMoments& query);
 
@@ -45,7 +45,7 @@ inline constexpr std::int64_t kNeverLinear = -1;
 std::int64_t linear_from(const QueryMoments& query, double tolerance);
 
 // The control of a mixture: sqrt(E|T_hat - T_mix|^2) if the prompt were n tokens drawn from the
-// mixture fitted to that very prompt, exactly (prompt/score_mixture.h, to 1e-6). T_mix is the limit
+// mixture fitted to that very prompt, exactly (universal/score_mixture.h, to 1e-6). T_mix is the limit
 // of the mixture that is drawn from, not fitted again to each draw, so this is to be read beside
 // the error on unseen keys. kNoControl where some component's scores deviate by more than
 // kMaxMixtureTau.

@@ -7,7 +7,7 @@
 
 #include "esscher/base/error.h"
 #include "esscher/base/parallel.h"
-#include "esscher/heads/quantile.h"
+#include "esscher/estimate/quantile.h"
 #include "esscher/heads/score_law.h"
 #include "esscher/heads/verdict.h"
 #include "esscher/heads/walk.h"

@@ -12,11 +12,11 @@
 #include <string>
 #include <vector>
 
-#include "esscher/base/json.h"
 #include "esscher/heads/control.h"
 #include "esscher/heads/head.h"
 #include "esscher/heads/mixture_fit.h"
 #include "esscher/heads/surrogate.h"
+#include "esscher/json/json.h"
 
 namespace esscher {
 

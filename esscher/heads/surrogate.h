@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "esscher/base/linalg.h"
-#include "esscher/prompt/score_mixture.h"
+#include "esscher/universal/score_mixture.h"
 
 namespace esscher {
 

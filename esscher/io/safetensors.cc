@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "esscher/base/error.h"
-#include "esscher/base/json.h"
+#include "esscher/json/json.h"
 
 namespace esscher {
 namespace {

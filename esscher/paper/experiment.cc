@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "esscher/icl/bayes.h"
-#include "esscher/icl/model_risk.h"
-#include "esscher/icl/train.h"
 #include "esscher/paper/statements.h"
 #include "esscher/paper/text.h"
 #include "esscher/report/chart.h"
+#include "esscher/risk/bayes.h"
+#include "esscher/risk/risk.h"
+#include "esscher/training/trainer.h"
 
 namespace esscher::paper {
 namespace {

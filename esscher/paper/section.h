@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "esscher/base/json.h"
+#include "esscher/json/json.h"
 #include "esscher/store/run.h"
 
 namespace esscher::paper {

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "esscher/icl/bayes.h"
-#include "esscher/icl/risk.h"
 #include "esscher/paper/statements.h"
 #include "esscher/paper/text.h"
 #include "esscher/paper/training.h"
 #include "esscher/report/chart.h"
+#include "esscher/risk/bayes.h"
+#include "esscher/risk/closed_form.h"
 
 namespace esscher::paper {
 namespace {

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "esscher/base/error.h"
-#include "esscher/icl/risk.h"
+#include "esscher/risk/closed_form.h"
 
 namespace esscher::paper {
 namespace {

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "esscher/icl/compare.h"
 #include "esscher/paper/section.h"
+#include "esscher/training/twins.h"
 
 namespace esscher::paper {
 

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "esscher/icl/risk.h"
 #include "esscher/paper/statements.h"
 #include "esscher/paper/text.h"
 #include "esscher/paper/training.h"
 #include "esscher/report/chart.h"
+#include "esscher/risk/closed_form.h"
 
 namespace esscher::paper {
 namespace {

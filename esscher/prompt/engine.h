@@ -12,10 +12,10 @@
 #include <cstdint>
 
 #include "esscher/attention/attention.h"
+#include "esscher/attention/metric.h"
 #include "esscher/base/estimate.h"
 #include "esscher/base/length.h"
 #include "esscher/measure/any_measure.h"
-#include "esscher/prompt/metric.h"
 #include "esscher/random/stream.h"
 
 namespace esscher {

@@ -1,6 +1,6 @@
 // Finite prompts of Gaussian-mixture tokens without sampling: weights p_k, components N(m_k,G_k).
 // Given the component, a token is z = m_k + b_k g + xi with g ~ N(0,1), b_k = G_k a/tau_k, and xi ~
-// N(0, R_k) independent of its score, R_k = G_k - b_k b_k'. The token moments of prompt/universal.h
+// N(0, R_k) independent of its score, R_k = G_k - b_k b_k'. The token moments of universal/universal.h
 // become sums over components; with zeta = z - m_a, m_a the tilted mean of the mixture,
 //
 //   E[T_hat] - T   = L int V F_1[zeta] phi^{L-1} du
@@ -8,16 +8,16 @@
 //
 // F_1[zeta] vanishes to first order in the bulk; there it is computed from 1 - e^-y, not by
 // subtraction. grad_u, grad_k and grad_q read E|V(Chat - C_a)B'|^2, set partitions of four factors:
-// prompt/mixture_covariance.h. Scores with some tau_k > kMaxMixtureTau are refused with a
+// prompt/exact_mixture_covariance.h. Scores with some tau_k > kMaxMixtureTau are refused with a
 // CapabilityError that names the sampled engine.
 #pragma once
 
 #include <optional>
 #include <vector>
 
-#include "esscher/prompt/exact.h"
-#include "esscher/prompt/mixture_covariance.h"
-#include "esscher/prompt/mixture_nodes.h"
+#include "esscher/prompt/exact_gaussian.h"
+#include "esscher/prompt/exact_mixture_covariance.h"
+#include "esscher/prompt/exact_mixture_nodes.h"
 
 namespace esscher {
 

@@ -5,7 +5,7 @@
 
 #include "esscher/base/error.h"
 #include "esscher/base/parallel.h"
-#include "esscher/prompt/sampled.h"
+#include "esscher/prompt/sampled_prompt.h"
 
 namespace esscher {
 namespace {

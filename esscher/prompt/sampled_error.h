@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "esscher/attention/attention.h"
+#include "esscher/attention/metric.h"
 #include "esscher/base/estimate.h"
 #include "esscher/measure/gaussian_view.h"
-#include "esscher/prompt/metric.h"
 #include "esscher/random/stream.h"
 
 namespace esscher {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "esscher/base/targets-inl.h"
+#include "esscher/simd/targets-inl.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "esscher/random/runs.cc"

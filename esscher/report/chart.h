@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "esscher/base/json.h"
+#include "esscher/json/json.h"
 
 namespace esscher {
 

@@ -5,9 +5,9 @@
 #include <optional>
 #include <vector>
 
-#include "esscher/base/json.h"
 #include "esscher/concentration/bound.h"
 #include "esscher/concentration/study.h"
+#include "esscher/json/json.h"
 
 namespace esscher {
 

@@ -4,7 +4,7 @@
 #include <set>
 #include <string>
 
-#include "esscher/base/json.h"
+#include "esscher/json/json.h"
 #include "esscher/store/run.h"
 
 namespace esscher {

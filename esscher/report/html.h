@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "esscher/base/json.h"
+#include "esscher/json/json.h"
 
 namespace esscher {
 

@@ -1,11 +1,11 @@
 // The reports of the in-context learning lab, from the rows of a run
-// (icl/study.h) alone.
+// (training/study.h) alone.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "esscher/base/json.h"
+#include "esscher/json/json.h"
 
 namespace esscher {
 

@@ -1,7 +1,7 @@
 #include "esscher/simd/exp.h"
 
 #include "esscher/base/error.h"
-#include "esscher/simd/dispatch.h"
+#include "esscher/simd/detail/dispatch.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "esscher/simd/exp.cc"

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "esscher/base/error.h"
-#include "esscher/simd/dispatch.h"
+#include "esscher/simd/detail/dispatch.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "esscher/simd/gemm.cc"

@@ -14,7 +14,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "esscher/base/json.h"
+#include "esscher/json/json.h"
 
 namespace esscher {
 

@@ -1,10 +1,10 @@
-#include "esscher/tilt/leaf.h"
+#include "esscher/tilt/detail/leaf.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "esscher/simd/dispatch.h"
+#include "esscher/simd/detail/dispatch.h"
 #include "hwy/aligned_allocator.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -14,7 +14,7 @@
 // After foreach_target.h, so that each target gets its own bodies.
 #include "esscher/simd/exp-inl.h"
 #include "esscher/tilt/columns-inl.h"
-#include "esscher/tilt/shift.h"
+#include "esscher/tilt/detail/shift.h"
 #include "esscher/tilt/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -2,273 +2,134 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <type_traits>
+#include <vector>
 
-#include "esscher/simd/dispatch.h"
-#include "esscher/tilt/shift.h"
-#include "hwy/aligned_allocator.h"
+#include "esscher/base/parallel.h"
+#include "esscher/simd/tree.h"
+#include "esscher/tilt/detail/leaf.h"
 
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "esscher/tilt/many.cc"
-#include "hwy/cache_control.h"
-#include "hwy/foreach_target.h"
-#include "hwy/highway.h"
-// After foreach_target.h, so that each target gets its own bodies.
-#include "esscher/simd/exp-inl.h"
-#include "esscher/tilt/tile-inl.h"
+namespace esscher {
+namespace {
 
-HWY_BEFORE_NAMESPACE();
-namespace esscher::detail::HWY_NAMESPACE {
-namespace hn = hwy::HWY_NAMESPACE;
+using detail::kQueryBlock;
+using detail::LeafSums;
+using detail::LeafTask;
+using detail::ManySums;
+using detail::ManyTask;
 
-// Rows of the register tile, and tokens per tile of sums.
-inline constexpr std::size_t kRows = 6, kTokens = 16 * kRows;
+// Prompts per unit of parallel work.
+constexpr Index kPromptsPerTask = 8;
 
-// y[g, 0..2N) = sum_i x[g * x_row + i * x_col] * panel[i, 0..2N), g < G: twelve sums in registers.
-template <std::size_t G, class D, class T = hn::TFromD<D>>
-HWY_INLINE void RowsTimesPanel(D d, const T* x, std::size_t x_row, std::size_t x_col,
-                               const T* panel, std::size_t n, T* y) {
-  const std::size_t N = hn::Lanes(d);
-  hn::Vec<D> left[G], right[G];
-  HWY_UNROLL(8)
-  for (std::size_t g = 0; g < G; ++g) left[g] = right[g] = hn::Zero(d);
-  for (std::size_t i = 0; i < n; ++i) {
-    const auto p0 = hn::Load(d, panel + i * 2 * N), p1 = hn::Load(d, panel + i * 2 * N + N);
-    HWY_UNROLL(8)
-    for (std::size_t g = 0; g < G; ++g) {
-      const auto b = hn::Set(d, x[g * x_row + i * x_col]);
-      left[g] = hn::MulAdd(b, p0, left[g]);
-      right[g] = hn::MulAdd(b, p1, right[g]);
+// Leaves in flight at once for tilt_many.
+constexpr Index kWave = 256;
+
+struct MergeManySums {
+  void operator()(ManySums& left, const ManySums& right) const {
+    for (Index q = 0; q < left.norm.size(); ++q) {
+      if (right.norm[q] == 0) continue;
+      const double max = left.norm[q] == 0 ? right.max[q] : std::max(left.max[q], right.max[q]);
+      const double a = left.norm[q] == 0 ? 0 : std::exp(left.max[q] - max);
+      const double b = std::exp(right.max[q] - max);
+      left.norm[q] = a * left.norm[q] + b * right.norm[q];
+      left.sum.row(q) = a * left.sum.row(q) + b * right.sum.row(q);
+      left.max[q] = max;
     }
   }
-  HWY_UNROLL(8)
-  for (std::size_t g = 0; g < G; ++g) {
-    hn::Store(left[g], d, y + g * 2 * N);
-    hn::Store(right[g], d, y + g * 2 * N + N);
-  }
-}
-
-// The same for any number of rows.
-template <class D, class T = hn::TFromD<D>>
-void MatrixTimesPanel(D d, const T* x, std::size_t rows, std::size_t x_row, std::size_t x_col,
-                      const T* panel, std::size_t n, T* y) {
-  const std::size_t N = hn::Lanes(d);
-  std::size_t g = 0;
-  for (; g + kRows <= rows; g += kRows) {
-    RowsTimesPanel<kRows>(d, x + g * x_row, x_row, x_col, panel, n, y + g * 2 * N);
-  }
-  for (; g + 4 <= rows; g += 4) {
-    RowsTimesPanel<4>(d, x + g * x_row, x_row, x_col, panel, n, y + g * 2 * N);
-  }
-  for (; g < rows; ++g) {
-    RowsTimesPanel<1>(d, x + g * x_row, x_row, x_col, panel, n, y + g * 2 * N);
-  }
-}
-
-// to[j] = from[j] - shift[j], j < n; `to` and `shift` aligned, like whole rows of them.
-template <class D, class T = hn::TFromD<D>>
-HWY_INLINE void Shifted(D d, const T* HWY_RESTRICT from, const T* HWY_RESTRICT shift, std::size_t n,
-                        T* HWY_RESTRICT to) {
-  const std::size_t N = hn::Lanes(d);
-  std::size_t j = 0;
-  for (; j + N <= n; j += N) {
-    hn::Store(hn::Sub(hn::LoadU(d, from + j), hn::Load(d, shift + j)), d, to + j);
-  }
-  for (; j < n; ++j) to[j] = from[j] - shift[j];
-}
-
-// Queries stand in lanes everywhere, two vectors of them (a panel) at a time.
-template <class T>
-class Many {
- public:
-  explicit Many(const ManyTask<T>& task) : task_(task) {
-    Allocate();
-    ChooseShift(task.keys, key_shift_);
-    ChooseShift(task.values, value_shift_);
-    for (std::size_t q = 0; q < q_; ++q) {
-      const T* a = Row(task.queries, q);
-      T* column = packed_queries_ + q / panel_ * panel_ * dk_ + q % panel_;
-      for (std::size_t j = 0; j < dk_; ++j) column[j * panel_] = a[j];
-    }
-  }
-
-  void Run(ManySums& out) {
-    const auto n = static_cast<std::size_t>(task_.keys.n);
-    for (std::size_t first = 0; first < n; first += kTokens) {
-      const std::size_t m = std::min(kTokens, n - first);
-      for (std::size_t l = 0; l < m; l += kRows) Score(first, l, std::min(kRows, m - l));
-      if (task_.bias != nullptr) AddBias(first, m);
-      for (std::size_t q = 0; q < q_padded_; q += panel_) {
-        Weigh(q, m);
-        Weigh(q + hn::Lanes(D()), m);
-        MatrixTimesPanel(D(), values_, dv_, 1, dv_padded_, scores_ + q * kTokens, m, tile_sum_);
-        AddTo(sum_ + q * dv_, tile_sum_, dv_ * panel_);
-      }
-    }
-    Finish(out);
-  }
-
- private:
-  using D = hn::ScalableTag<T>;
-
-  void Allocate() {
-    panel_ = 2 * hn::Lanes(D());
-    // Whole panels, so that what follows in the block is aligned, doubles too.
-    const auto pad = [this](std::size_t n) { return (n + panel_ - 1) / panel_ * panel_; };
-    q_ = static_cast<std::size_t>(task_.queries.n);
-    dk_ = static_cast<std::size_t>(task_.keys.d);
-    dv_ = static_cast<std::size_t>(task_.values.d);
-    q_padded_ = pad(q_);
-    dk_padded_ = pad(dk_);
-    dv_padded_ = pad(dv_);
-    const std::size_t wide = std::is_same_v<T, double> ? 1 : 2;  // T per double
-    const std::size_t total = (kRows + 1) * dk_padded_ + (kTokens + 1) * dv_padded_ + dv_ * panel_ +
-                              q_padded_ * (dk_ + kTokens + 1 + wide + dv_ * wide);
-    block_ = hwy::AllocateAligned<T>(total);
-    std::fill_n(block_.get(), total, T(0));
-    T* p = block_.get();
-    const auto take = [&p](std::size_t size) { return (p += size) - size; };
-    key_shift_ = take(dk_padded_);
-    value_shift_ = take(dv_padded_);
-    keys_ = take(kRows * dk_padded_);
-    values_ = take(kTokens * dv_padded_);
-    tile_sum_ = take(dv_ * panel_);
-    packed_queries_ = take(q_padded_ * dk_);
-    scores_ = take(q_padded_ * kTokens);
-    max_ = take(q_padded_);
-    std::fill_n(max_, q_padded_, -std::numeric_limits<T>::infinity());
-    norm_ = reinterpret_cast<double*>(take(q_padded_ * wide));
-    sum_ = reinterpret_cast<double*>(take(q_padded_ * dv_ * wide));
-  }
-
-  // Reads tokens first + l .. + rows: scores them and keeps their values for the sums. A few tokens
-  // at a time, with the next few on their way, so that memory works all the time, not in bursts.
-  void Score(std::size_t first, std::size_t l, std::size_t rows) {
-    for (std::size_t g = 0; g < rows; ++g) {
-      const std::size_t i = first + l + g;
-      Fetch(task_.keys, i + kRows);
-      Fetch(task_.values, i + kRows);
-      Shifted(D(), Row(task_.keys, i), key_shift_, dk_, keys_ + g * dk_padded_);
-      Shifted(D(), Row(task_.values, i), value_shift_, dv_, values_ + (l + g) * dv_padded_);
-    }
-    for (std::size_t q = 0; q < q_padded_; q += panel_) {
-      MatrixTimesPanel(D(), keys_, rows, dk_padded_, 1, packed_queries_ + q * dk_, dk_,
-                       scores_ + q * kTokens + l * panel_);
-    }
-  }
-
-  static const T* Row(const Rows<T>& x, std::size_t l) {
-    return x.data + l * static_cast<std::size_t>(x.stride);
-  }
-
-  // Inlined, because GCC deletes calls of a function that only prefetches.
-  static HWY_INLINE void Fetch(const Rows<T>& x, std::size_t l) {
-    if (l >= static_cast<std::size_t>(x.n)) return;
-    constexpr std::size_t kLine = 64 / sizeof(T);
-    const T* row = Row(x, l);
-    for (std::size_t j = 0; j < static_cast<std::size_t>(x.d); j += kLine) hwy::Prefetch(row + j);
-  }
-
-  void AddBias(std::size_t first, std::size_t m) {
-    for (std::size_t q = 0; q < q_padded_; q += panel_) {
-      for (std::size_t l = 0; l < m; ++l) {
-        T* s = scores_ + q * kTokens + l * panel_;
-        for (std::size_t i = 0; i < panel_; ++i) s[i] += task_.bias[first + l];
-      }
-    }
-  }
-
-  // Scores of one vector of queries to weights relative to their running maxima.
-  void Weigh(std::size_t q, std::size_t m) {
-    const D d;
-    const std::size_t N = hn::Lanes(d);
-    T* s = scores_ + q / panel_ * panel_ * kTokens + q % panel_;
-    const auto old_max = hn::Load(d, max_ + q);
-    auto max = old_max;
-    for (std::size_t l = 0; l < m; ++l) max = hn::Max(max, hn::Load(d, s + l * panel_));
-    hn::Store(max, d, max_ + q);
-    if (!hn::AllTrue(d, hn::Eq(max, old_max))) {
-      HWY_ALIGN T before[hn::MaxLanes(d)];
-      hn::Store(old_max, d, before);
-      for (std::size_t i = 0; i < N; ++i) Raise(q + i, before[i], max_[q + i]);
-    }
-    // All masked so far: subtract 0, so that -inf stays -inf and weighs 0.
-    const auto lowest = hn::Set(d, -std::numeric_limits<T>::infinity());
-    const auto base = hn::IfThenZeroElse(hn::Eq(max, lowest), max);
-    auto norm = hn::Zero(d);
-    for (std::size_t l = 0; l < m; ++l) {
-      const auto w =
-          simd::HWY_NAMESPACE::ExpOfNonPositive(d, hn::Sub(hn::Load(d, s + l * panel_), base));
-      hn::Store(w, d, s + l * panel_);
-      norm = hn::Add(norm, w);
-    }
-    HWY_ALIGN T norms[hn::MaxLanes(d)];
-    hn::Store(norm, d, norms);
-    for (std::size_t i = 0; i < N; ++i) norm_[q + i] += static_cast<double>(norms[i]);
-  }
-
-  void Raise(std::size_t q, T from, T to) {
-    if (norm_[q] == 0 || from == to) return;
-    const double factor = std::exp(static_cast<double>(from) - static_cast<double>(to));
-    norm_[q] *= factor;
-    for (std::size_t j = 0; j < dv_; ++j) SumAt(q, j) *= factor;
-  }
-
-  double& SumAt(std::size_t q, std::size_t j) {
-    return sum_[q / panel_ * panel_ * dv_ + j * panel_ + q % panel_];
-  }
-
-  void Finish(ManySums& out) {
-    for (std::size_t q = 0; q < q_; ++q) {
-      const T* a = Row(task_.queries, q);
-      double offset = 0;
-      for (std::size_t j = 0; j < dk_; ++j) {
-        offset += static_cast<double>(a[j]) * static_cast<double>(key_shift_[j]);
-      }
-      const auto i = static_cast<Index>(q);
-      out.norm[i] = norm_[q];
-      out.max[i] = static_cast<double>(max_[q]) + offset;
-      for (std::size_t j = 0; j < dv_; ++j) {
-        out.sum(i, static_cast<Index>(j)) =
-            SumAt(q, j) + norm_[q] * static_cast<double>(value_shift_[j]);
-      }
-    }
-  }
-
-  const ManyTask<T>& task_;
-  hwy::AlignedFreeUniquePtr<T[]> block_;
-  std::size_t panel_, q_, q_padded_, dk_, dk_padded_, dv_, dv_padded_;
-  T *key_shift_, *value_shift_;
-  T* keys_;            // [kRows,dk_padded] shifted
-  T* values_;          // [kTokens,dv_padded] shifted
-  T* packed_queries_;  // [panels,dk,panel]
-  T* scores_;          // [panels,kTokens,panel], then weights
-  T* tile_sum_;        // [dv,panel]
-  T* max_;             // [q_padded]
-  double* norm_;       // [q_padded]
-  double* sum_;        // [panels,dv,panel]
 };
 
-void ManyFloat(const ManyTask<float>& task, ManySums& sums) { Many<float>(task).Run(sums); }
-void ManyDouble(const ManyTask<double>& task, ManySums& sums) { Many<double>(task).Run(sums); }
-
-}  // namespace esscher::detail::HWY_NAMESPACE
-HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
-namespace esscher::detail {
-
-HWY_EXPORT(ManyFloat);
-HWY_EXPORT(ManyDouble);
-
-void run_many(const ManyTask<float>& task, ManySums& sums) {
-  ESSCHER_DISPATCH(ManyFloat)(task, sums);
+ManySums neutral(Index q, Index dv) {
+  return {Vector::Constant(q, -std::numeric_limits<double>::infinity()), Vector::Zero(q),
+          Matrix::Zero(q, dv)};
 }
 
-void run_many(const ManyTask<double>& task, ManySums& sums) {
-  ESSCHER_DISPATCH(ManyDouble)(task, sums);
+void check_weight(const char* where, double norm) {
+  if (norm == 0) throw DomainError(std::string(where) + ": no token with a positive weight");
 }
 
-}  // namespace esscher::detail
-#endif
+}  // namespace
+
+template <class T>
+TiltRows tilt_many(const Rows<T>& queries, const Rows<T>& keys, const Rows<T>& values,
+                   std::span<const T> log_weights) {
+  check_dimension("tilt_many", "queries.d", queries.d, keys.d);
+  check_dimension("tilt_many", "values.n", values.n, keys.n);
+  if (!log_weights.empty()) {
+    check_dimension("tilt_many", "log_weights", static_cast<long>(log_weights.size()), keys.n);
+  }
+  TiltRows result{Matrix(queries.n, values.d), Matrix(), Vector(queries.n)};
+  const Index leaves = (keys.n + kTiltLeaf - 1) / kTiltLeaf;
+  for (Index q0 = 0; q0 < queries.n; q0 += kQueryBlock) {
+    const Index q = std::min(kQueryBlock, queries.n - q0);
+    simd::TreeFold<ManySums, MergeManySums> fold(neutral(q, values.d));
+    std::vector<ManySums> parts;
+    for (Index start = 0; start < leaves; start += kWave) {
+      const Index count = std::min(kWave, leaves - start);
+      parts.assign(static_cast<std::size_t>(count), neutral(q, values.d));
+      parallel_for(count, [&](std::int64_t i) {
+        const Index first = (start + i) * kTiltLeaf, n = std::min(kTiltLeaf, keys.n - first);
+        const ManyTask<T> task{queries.slice(q0, q), keys.slice(first, n), values.slice(first, n),
+                               log_weights.empty() ? nullptr : log_weights.data() + first};
+        run_many(task, parts[static_cast<std::size_t>(i)]);
+      });
+      for (ManySums& part : parts) fold.push(std::move(part));
+    }
+    const ManySums total = fold.total();
+    for (Index i = 0; i < q; ++i) {
+      check_weight("tilt_many", total.norm[i]);
+      result.mean.row(q0 + i) = total.sum.row(i) / total.norm[i];
+      result.log_sum_exp[q0 + i] = total.max[i] + std::log(total.norm[i]);
+    }
+  }
+  return result;
+}
+
+template <class T>
+TiltRows tilt_batch(const Rows<T>& queries, const Rows<T>& r, const Rows<T>& tokens, Index length) {
+  const Index d = tokens.d, prompts = queries.n;
+  check_dimension("tilt_batch", "queries.d", queries.d, d);
+  check_dimension("tilt_batch", "tokens.n", tokens.n, prompts * length);
+  const bool with_product = r.n > 0;
+  if (with_product) {
+    check_dimension("tilt_batch", "r.n", r.n, prompts);
+    check_dimension("tilt_batch", "r.d", r.d, d);
+  }
+  TiltRows result{Matrix(prompts, d), Matrix(with_product ? prompts : 0, with_product ? d : 0),
+                  Vector(prompts)};
+  const auto one = [&](Index p) {
+    const std::span<const T> a(queries.data + p * queries.stride, static_cast<std::size_t>(d));
+    const Rows<T> prompt = tokens.slice(p * length, length);
+    const T* r_p = with_product ? r.data + p * r.stride : nullptr;
+    double* product = with_product ? result.product.row(p).data() : nullptr;
+    LeafSums sums{0, 0, 0, result.mean.row(p).data(), product, nullptr};
+    if (length > 0 && length <= kTiltLeaf) {
+      // Straight into the result: a short prompt costs less than the memory of a TiltState.
+      run_leaf(LeafTask<T>{a.data(), r_p, prompt, prompt, nullptr, true, false}, sums);
+    } else {
+      const std::span<const T> r_span(r_p, with_product ? static_cast<std::size_t>(d) : 0);
+      const TiltState state =
+          with_product ? tilt_product<T>(a, r_span, prompt, prompt) : tilt<T>(a, prompt, prompt);
+      sums.max = state.max;
+      sums.norm = state.norm;
+      result.mean.row(p) = state.sum;
+      if (with_product) result.product.row(p) = state.product;
+    }
+    check_weight("tilt_batch", sums.norm);
+    result.mean.row(p) /= sums.norm;
+    if (with_product) result.product.row(p) /= sums.norm;
+    result.log_sum_exp[p] = sums.max + std::log(sums.norm);
+  };
+  parallel_for((prompts + kPromptsPerTask - 1) / kPromptsPerTask, [&](std::int64_t task) {
+    const Index end = std::min<Index>(prompts, (task + 1) * kPromptsPerTask);
+    for (Index p = task * kPromptsPerTask; p < end; ++p) one(p);
+  });
+  return result;
+}
+
+#define ESSCHER_INSTANTIATE(T)                                                                     \
+  template TiltRows tilt_many(const Rows<T>&, const Rows<T>&, const Rows<T>&, std::span<const T>); \
+  template TiltRows tilt_batch(const Rows<T>&, const Rows<T>&, const Rows<T>&, Index);
+ESSCHER_INSTANTIATE(float)
+ESSCHER_INSTANTIATE(double)
+#undef ESSCHER_INSTANTIATE
+
+}  // namespace esscher

@@ -4,7 +4,7 @@
 
 #include "esscher/base/parallel.h"
 #include "esscher/simd/tree.h"
-#include "esscher/tilt/leaf.h"
+#include "esscher/tilt/detail/leaf.h"
 
 namespace esscher {
 namespace {

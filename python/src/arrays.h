@@ -8,9 +8,9 @@
 
 #include <string_view>
 
-#include "esscher/base/json.h"
 #include "esscher/base/length.h"
 #include "esscher/base/linalg.h"
+#include "esscher/json/json.h"
 #include "esscher/tilt/tilt.h"
 
 namespace esscher::python {

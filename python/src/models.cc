@@ -1,6 +1,6 @@
 #include "calls.h"
-#include "esscher/icl/heads_risk.h"
-#include "esscher/icl/study.h"
+#include "esscher/risk/heads_risk.h"
+#include "esscher/training/study.h"
 #include "estimates.h"
 #include "readouts.h"
 #include "results.h"

@@ -8,7 +8,7 @@
 #include "esscher/config/icl.h"
 #include "esscher/config/sweep.h"
 #include "esscher/config/train.h"
-#include "esscher/icl/exact_loss.h"
+#include "esscher/training/exact_loss.h"
 #include "results.h"
 
 namespace esscher::python {

@@ -2,9 +2,9 @@
 #include "calls.h"
 #include "esscher/base/error.h"
 #include "esscher/prompt/engine.h"
-#include "esscher/prompt/exact.h"
+#include "esscher/prompt/exact_gaussian.h"
 #include "esscher/prompt/exact_mixture.h"
-#include "esscher/prompt/universal.h"
+#include "esscher/universal/universal.h"
 #include "estimates.h"
 #include "python_measure.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "arrays.h"
-#include "esscher/icl/readout.h"
+#include "esscher/risk/readout.h"
 
 namespace esscher::python {
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "arrays.h"
-#include "esscher/icl/study.h"
-#include "esscher/icl/train.h"
+#include "esscher/training/study.h"
+#include "esscher/training/trainer.h"
 
 namespace esscher::python {
 

@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "arrays.h"
-#include "esscher/icl/flow.h"
-#include "esscher/icl/model_risk.h"
+#include "esscher/risk/risk.h"
+#include "esscher/training/flow.h"
 
 namespace esscher::python {
 

@@ -1,7 +1,6 @@
-#include "esscher/icl/train.h"
-
 #include "arrays.h"
-#include "esscher/icl/exact_loss.h"
+#include "esscher/training/exact_loss.h"
+#include "esscher/training/trainer.h"
 #include "results.h"
 #include "tasks.h"
 

@@ -3,10 +3,10 @@
 #include <cmath>
 
 #include "esscher/base/error.h"
-#include "esscher/base/json.h"
 #include "esscher/base/length.h"
 #include "esscher/base/linalg.h"
 #include "esscher/base/parallel.h"
+#include "esscher/json/json.h"
 #include "tests/testing.h"
 
 namespace esscher {

@@ -10,8 +10,8 @@
 #include <filesystem>
 #include <string>
 
-#include "esscher/base/json.h"
 #include "esscher/io/file.h"
+#include "esscher/json/json.h"
 
 namespace esscher {
 

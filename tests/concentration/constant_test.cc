@@ -4,12 +4,12 @@
 
 #include <cmath>
 
-#include "esscher/concentration/query_error.h"
 #include "esscher/measure/affine.h"
 #include "esscher/measure/coordinates.h"
 #include "esscher/measure/gaussian.h"
 #include "esscher/measure/mixture.h"
 #include "esscher/measure/sphere.h"
+#include "esscher/prompt/errors.h"
 #include "tests/concentration/problems.h"
 #include "tests/testing.h"
 

@@ -8,8 +8,8 @@
 #include "esscher/concentration/constant.h"
 #include "esscher/estimate/moments.h"
 #include "esscher/measure/gaussian.h"
-#include "esscher/prompt/universal.h"
 #include "esscher/random/stream.h"
+#include "esscher/universal/universal.h"
 #include "tests/testing.h"
 
 namespace esscher {

@@ -5,7 +5,7 @@
 #include "esscher/base/error.h"
 #include "esscher/config/icl.h"
 #include "esscher/config/presets.h"
-#include "esscher/icl/study.h"
+#include "esscher/training/study.h"
 #include "tests/testing.h"
 
 namespace esscher {

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <vector>
 
-#include "esscher/prompt/universal.h"
 #include "esscher/random/stream.h"
+#include "esscher/universal/universal.h"
 #include "tests/testing.h"
 
 namespace esscher {

@@ -6,8 +6,8 @@
 #include <numbers>
 
 #include "esscher/base/error.h"
+#include "esscher/estimate/quantile.h"
 #include "esscher/heads/load.h"
-#include "esscher/heads/quantile.h"
 #include "esscher/heads/truth.h"
 #include "esscher/heads/verdict.h"
 #include "esscher/heads/walk.h"

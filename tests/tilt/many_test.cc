@@ -7,7 +7,7 @@
 #include "esscher/base/parallel.h"
 #include "esscher/random/stream.h"
 #include "esscher/simd/targets.h"
-#include "esscher/tilt/tilt_slow.h"
+#include "esscher/tilt/detail/tilt_slow.h"
 #include "tests/testing.h"
 
 namespace esscher {

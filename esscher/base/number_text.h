@@ -1,0 +1,19 @@
+// Numbers as people read them. Exact text that reads back as the same double is to_text() of
+// base/error.h.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace esscher {
+
+// Significant digits as asked for: "0.01234", "1.2e-09", "inf", "nan".
+std::string brief(double x, int digits = 4);
+// The same, with a dash for what is not finite.
+std::string brief_or_dash(double x, int digits = 4);
+// Whole numbers as they are; powers of ten from 10^4 on as "1e6".
+std::string brief(std::int64_t n);
+// "0.123 ± 0.004": the error with one digit.
+std::string brief_with_error(double value, double std_error);
+
+}  // namespace esscher

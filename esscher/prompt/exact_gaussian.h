@@ -1,0 +1,54 @@
+// Finite Gaussian prompts without sampling: tokens iid N(m,G), a = U z, tau^2 = a'Ga, and the
+// universal functions of (L, tau) from universal/universal.h. With b = Ga/tau, R = G - bb':
+//
+//   E[T_hat]       = Vm + (1 - H) V G a                    a finite prompt shrinks the operator
+//   E|T_hat - T|^2 = |Vb|^2 M2c/tau^2 + tr(VRV') H         grad_V: d_v times this with V = I
+//   E|A(Chat - G)B'|_F^2 =
+//       |Ab|^2|Bb|^2 E(v-tau^2)^2/tau^4 + E q/tau^2 (|Ab|^2 tr BRB' + |Bb|^2 tr ARA' + 2 c)
+//     - 2 c E[(v-tau^2)h]/tau^2 + E h^2 |ARB'|^2 + E n2 (tr ARA' tr BRB' + |ARB'|^2),
+//       c = b'A'A R B'B b
+//   grad_U: |z|^2, A = V, B = I     grad_K: scale^2 |Qz|^2, A = V, B = I     grad_Q: scale^2 |z|^2,
+//   A = V, B = K
+//
+// tau = 0 and singular G are welcome; the mean m only moves the output. Valid for tau <= kMaxTau,
+// beyond it a CapabilityError names the sampled engine.
+#pragma once
+
+#include "esscher/attention/attention.h"
+#include "esscher/attention/metric.h"
+#include "esscher/base/length.h"
+#include "esscher/measure/gaussian_view.h"
+#include "esscher/universal/universal.h"
+
+namespace esscher {
+
+// E|X_hat - X|^2 = |E X_hat - X|^2 + E|X_hat - E X_hat|^2.
+struct ErrorParts {
+  double bias2 = 0;
+  double variance = 0;
+  [[nodiscard]] double total() const { return bias2 + variance; }
+};
+
+// tau = sqrt(a'Ga), a = U z: the standard deviation of the scores.
+double score_deviation(const GaussianLaw& law, const Attention& attention, const VectorView& z);
+
+// E[T_hat(z)] [dv] at prompt length L; T itself at L = infinity.
+Vector expected_output(const GaussianLaw& law, const Attention& attention, const VectorView& z,
+                       Length L);
+
+// 1/H: how many tokens the query really sees. L at tau = 0, about L e^{-tau^2} for long prompts.
+double effective_sample_size(const GaussianLaw& law, const Attention& attention,
+                             const VectorView& z, Length L);
+
+// 0 at L = infinity. grad_k and grad_q need an Attention made from K and Q (CapabilityError).
+ErrorParts error_parts(Metric metric, const GaussianLaw& law, const Attention& attention,
+                       const VectorView& z, Length L);
+double mean_square_error(Metric metric, const GaussianLaw& law, const Attention& attention,
+                         const VectorView& z, Length L);
+
+// The same from universal functions the caller has, e.g. from a UniversalTable at
+// tau = score_deviation(..); output and grad_v read H and M2c_ratio only.
+ErrorParts error_parts(Metric metric, const GaussianLaw& law, const Attention& attention,
+                       const VectorView& z, const Universal4& u);
+
+}  // namespace esscher

@@ -1,0 +1,54 @@
+// Risk of softmax attention at finite prompt length, exact over the tokens (theory.md section 5).
+// Given (w, x), with a = U(x,0), G = G_w, tau^2 = a'Ga, g = r'Ga, q = r'Gr, y = w'x and the
+// universal functions H, m = M2c/tau^2 of (L, tau) (universal/universal.h; M1 = tau^2 (1 - H)):
+//
+//   E[(prediction - y)^2 | w, x] = (g - y)^2 - 2 g (g - y) H + g^2 (m - H)/tau^2 + q H
+//
+// and R_L is half of its average over (w, x), by quadrature nodes. R_inf, the average of the first
+// term, is known in closed form and serves as control variate: R_L = c R_inf + average of
+// (error - c (g - y)^2)/2, with c = max(0, 1 - 50/L) unless given (short prompts confine U too
+// little to bear the quartic error of the control). The cost does not depend on L.
+// The gradient is the exact gradient of the quadrature, so a flow of it is a flow. One head,
+// Gaussian features; other cases: CapabilityError, use simulated_risk (task_risk.h).
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "esscher/base/estimate.h"
+#include "esscher/base/length.h"
+#include "esscher/risk/nodes.h"
+#include "esscher/risk/readout.h"
+
+namespace esscher {
+
+class SoftmaxRisk {
+ public:
+  // L >= 1 and finite (for infinity the closed form is limit_risk).
+  SoftmaxRisk(const LinearRegressionTask& task, std::int64_t L, RegressionNodes nodes,
+              std::optional<double> control = std::nullopt);
+  ~SoftmaxRisk();
+  SoftmaxRisk(SoftmaxRisk&&) noexcept;
+  SoftmaxRisk& operator=(SoftmaxRisk&&) noexcept;
+
+  // R_L at (U, r), irreducible risk included; same bits for any number of threads. Throws
+  // DomainError if some tau exceeds kMaxTableTau = 40, where softmax is frozen on one token.
+  double operator()(const Readout& at, Readout* gradient = nullptr) const;
+
+  [[nodiscard]] std::int64_t length() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+struct QuadratureOptions {
+  int log2_nodes = 12;  // per scrambling
+  int scramblings = 8;  // independent; the spread of their means is the standard error
+};
+
+// R_L with its standard error over independent scramblings; infinity gives limit_risk.
+Estimate softmax_risk(const LinearRegressionTask& task, const Readout& at, Length length,
+                      const QuadratureOptions& options, const Stream& stream);
+
+}  // namespace esscher

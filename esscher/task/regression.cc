@@ -1,0 +1,83 @@
+#include "esscher/task/regression.h"
+
+#include <cmath>
+
+#include "esscher/base/error.h"
+
+namespace esscher {
+
+std::string_view name(Features features) {
+  switch (features) {
+    case Features::gaussian: return "gaussian";
+    case Features::rademacher: return "rademacher";
+    case Features::uniform: return "uniform";
+    case Features::sphere: return "sphere";
+  }
+  return "?";
+}
+
+Features parse_features(const std::string& text) {
+  for (Features f :
+       {Features::gaussian, Features::rademacher, Features::uniform, Features::sphere}) {
+    if (text == name(f)) return f;
+  }
+  throw_argument("task", "features", text, "gaussian, rademacher, uniform or sphere");
+}
+
+LinearRegressionTask LinearRegressionTask::isotropic(Index dim) {
+  if (dim < 1) throw_argument("task", "dim", std::to_string(dim), "an integer >= 1");
+  return with_covariance(Matrix::Identity(dim, dim));
+}
+
+LinearRegressionTask LinearRegressionTask::with_covariance(const MatrixView& covariance) {
+  LinearRegressionTask task;
+  task.dim = covariance.rows();
+  task.prompt_cov = covariance;
+  task.query_cov = covariance;
+  task.check();
+  return task;
+}
+
+void LinearRegressionTask::check() const {
+  const auto not_negative = [](double x) { return std::isfinite(x) && x >= 0; };
+  if (dim < 1) throw_argument("task", "dim", std::to_string(dim), "an integer >= 1");
+  if (!not_negative(task_variance)) {
+    throw_argument("task", "task_variance", to_text(task_variance), "a finite number >= 0");
+  }
+  if (!not_negative(noise_variance)) {
+    throw_argument("task", "noise_variance", to_text(noise_variance), "a finite number >= 0");
+  }
+  check_dimension("task", "prompt_cov", prompt_cov.rows(), dim);
+  check_dimension("task", "query_cov", query_cov.rows(), dim);
+  psd_factor("task", "prompt_cov", prompt_cov);
+  psd_factor("task", "query_cov", query_cov);
+}
+
+double LinearRegressionTask::irreducible_risk() const {
+  return query_noise ? noise_variance / 2 : 0.0;
+}
+
+Matrix token_covariance(const LinearRegressionTask& task, const VectorView& w) {
+  const Index d = task.dim;
+  check_dimension("token_covariance", "w", w.size(), d);
+  const Vector Sw = task.prompt_cov * w;
+  Matrix G(d + 1, d + 1);
+  G.topLeftCorner(d, d) = task.prompt_cov;
+  G.topRightCorner(d, 1) = Sw;
+  G.bottomLeftCorner(1, d) = Sw.transpose();
+  G(d, d) = w.dot(Sw) + task.noise_variance;
+  return G;
+}
+
+Matrix power_covariance(Index dim, double rho) {
+  if (!(std::abs(rho) <= 1)) {
+    throw_argument("power_covariance", "rho", to_text(rho), "a number in [-1, 1]");
+  }
+  Matrix S(dim, dim);
+  for (Index i = 0; i < dim; ++i) {
+    for (Index j = 0; j < dim; ++j) S(i, j) = std::pow(rho, std::abs(i - j));
+  }
+  return S;
+}
+
+}  // namespace esscher

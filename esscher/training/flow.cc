@@ -1,0 +1,151 @@
+#include "esscher/training/flow.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "esscher/base/error.h"
+
+namespace esscher {
+namespace {
+
+// Evaluates risk and gradient in theta, and watches what a flow keeps.
+class Monitor {
+ public:
+  Monitor(const RiskFunction& risk, const Parametrisation& space, const VectorView& theta0)
+      : risk_(risk), space_(space) {
+    first_ = previous_ = point(0, theta0);
+    conserved_ = space.conserved(theta0);
+    balance_ = space.scale_balance(theta0);
+  }
+
+  FlowPoint point(double t, const VectorView& theta) const {
+    Readout slope;
+    FlowPoint out{t, theta, 0, 0};
+    out.risk = risk_(space_.readout(theta), &slope);
+    out.gradient_norm = space_.pull_back(theta, slope).norm();
+    return out;
+  }
+
+  // Called once per internal step with the point reached and the energy integral there.
+  void visit(const FlowPoint& p, double energy, FlowResult& result) {
+    if (conserved_.size() > 0) {
+      const double drift = (space_.conserved(p.theta) - conserved_).cwiseAbs().maxCoeff();
+      result.conserved_drift = std::max(result.conserved_drift, drift);
+    }
+    const double scale = std::abs(space_.scale_balance(p.theta) - balance_);
+    result.scale_drift = std::max(result.scale_drift, scale);
+    result.largest_increase = std::max(result.largest_increase, p.risk - previous_.risk);
+    result.energy_defect = std::abs(first_.risk - p.risk - energy);
+    previous_ = p;
+  }
+
+  [[nodiscard]] const FlowPoint& first() const { return first_; }
+
+ private:
+  const RiskFunction& risk_;
+  const Parametrisation& space_;
+  FlowPoint first_, previous_;
+  Vector conserved_;
+  double balance_ = 0;
+};
+
+void check(const FlowOptions& o, const Parametrisation& space, const VectorView& theta0) {
+  const auto positive = [](const char* argument, double x) {
+    if (!(x > 0)) throw_argument("gradient_flow", argument, to_text(x), "a number > 0");
+  };
+  positive("rtol", o.rtol);
+  positive("atol", o.atol);
+  positive("t_end", o.t_end);
+  if (!(o.stationary >= 0)) {
+    throw_argument("gradient_flow", "stationary", to_text(o.stationary), "a number >= 0");
+  }
+  if (!std::is_sorted(o.times.begin(), o.times.end()) || (!o.times.empty() && o.times[0] < 0)) {
+    throw_argument("gradient_flow", "times", "an unsorted list", "times >= 0 in rising order");
+  }
+  check_dimension("gradient_flow", "theta0", theta0.size(), space.size());
+  check_finite("gradient_flow", "theta0", Matrix(theta0.transpose()));
+}
+
+}  // namespace
+
+std::string_view name(FlowStatus status) {
+  switch (status) {
+    case FlowStatus::stationary: return "stationary";
+    case FlowStatus::t_end: return "t_end";
+    case FlowStatus::max_steps: return "max_steps";
+    case FlowStatus::failed: return "failed";
+  }
+  return "?";
+}
+
+FlowResult gradient_flow(const RiskFunction& risk, const Parametrisation& space,
+                         const VectorView& theta0, const FlowOptions& options) {
+  check(options, space, theta0);
+  const Index n = theta0.size();
+  Monitor monitor(risk, space, theta0);
+  FlowResult result;
+  result.path.push_back(monitor.first());
+  if (monitor.first().gradient_norm <= options.stationary) {
+    result.status = FlowStatus::stationary;
+    return result;
+  }
+
+  // State (theta, E) with E' = |grad R|^2.
+  Vector y0(n + 1);
+  y0 << theta0, 0.0;
+  const auto field = [&](const VectorView& y, Eigen::Ref<Vector> out) {
+    Readout slope;
+    risk(space.readout(y.head(n)), &slope);
+    out.head(n) = -space.pull_back(y.head(n), slope);
+    out(n) = out.head(n).squaredNorm();
+  };
+  Integrator integrator(field, y0, options.rtol, options.atol, options.stepping);
+
+  auto next = std::upper_bound(options.times.begin(), options.times.end(), 0.0);
+  result.status = FlowStatus::max_steps;
+  while (integrator.steps() < options.max_steps) {
+    if (!integrator.step(options.t_end)) {
+      result.status = FlowStatus::failed;
+      result.message = integrator.message();
+      break;
+    }
+    const Vector y = integrator.y();
+    const FlowPoint here = monitor.point(integrator.t(), y.head(n));
+    monitor.visit(here, y(n), result);
+    for (; next != options.times.end() && *next < here.t; ++next) {
+      result.path.push_back(monitor.point(*next, integrator.at(*next).head(n)));
+    }
+    const bool still = here.gradient_norm <= options.stationary;
+    const bool over = here.t >= options.t_end;
+    if (still || over || options.times.empty()) result.path.push_back(here);
+    if (still || over) {
+      result.status = still ? FlowStatus::stationary : FlowStatus::t_end;
+      break;
+    }
+  }
+  if (result.path.back().t < integrator.t()) {
+    result.path.push_back(monitor.point(integrator.t(), integrator.y().head(n)));
+  }
+  result.steps = integrator.steps();
+  result.evaluations = integrator.evaluations();
+  return result;
+}
+
+Readout balanced_start(Index d, double alpha0, const MatrixView& shape) {
+  Matrix P = shape.size() == 0 ? Matrix(Matrix::Identity(d, d)) : Matrix(shape);
+  check_dimension("balanced_start", "shape", P.rows(), d);
+  psd_factor("balanced_start", "shape", P);
+  const double norm = P.norm();
+  if (!(norm > 0)) throw_argument("balanced_start", "shape", "zero", "a PSD matrix, not zero");
+  Readout out = Readout::zero(d + 1);
+  out.U.topLeftCorner(d, d) = alpha0 / norm * P;
+  out.r(d) = alpha0;
+  return out;
+}
+
+double balanced_start_bound(const LinearRegressionTask& task) {
+  const double d = static_cast<double>(task.dim);
+  return std::sqrt(2.0) / (std::pow(d, 0.25) * max_eigenvalue(task.prompt_cov));
+}
+
+}  // namespace esscher

@@ -1,0 +1,163 @@
+#include "esscher/training/integrator.h"
+
+#include <cvode/cvode.h>
+#include <nvector/nvector_serial.h>
+#include <sunlinsol/sunlinsol_dense.h>
+#include <sunmatrix/sunmatrix_dense.h>
+#include <sunnonlinsol/sunnonlinsol_fixedpoint.h>
+
+#include <cmath>
+#include <exception>
+
+#include "esscher/base/error.h"
+
+namespace esscher {
+namespace {
+
+struct FreeContext {
+  void operator()(SUNContext c) const { SUNContext_Free(&c); }
+};
+struct FreeVector {
+  void operator()(N_Vector v) const { N_VDestroy(v); }
+};
+struct FreeMatrix {
+  void operator()(SUNMatrix m) const { SUNMatDestroy(m); }
+};
+struct FreeLinear {
+  void operator()(SUNLinearSolver s) const { SUNLinSolFree(s); }
+};
+struct FreeNonlinear {
+  void operator()(SUNNonlinearSolver s) const { SUNNonlinSolFree(s); }
+};
+struct FreeCvode {
+  void operator()(void* memory) const { CVodeFree(&memory); }
+};
+template <class Handle, class Free>
+using Owned = std::unique_ptr<std::remove_pointer_t<Handle>, Free>;
+
+Eigen::Map<Vector> map(N_Vector v) {
+  return {N_VGetArrayPointer(v), static_cast<Index>(N_VGetLength(v))};
+}
+
+void require(bool ok, const char* what) {
+  if (!ok) throw RuntimeFailure(std::string("integrator: ") + what + " failed");
+}
+
+// CVODE prints its complaints by default; the library never prints, so they are kept instead.
+void keep_message(int, const char*, const char*, char* text, void* into) {
+  *static_cast<std::string*>(into) = text;
+}
+
+}  // namespace
+
+struct Integrator::Impl {
+  Field f;
+  double t = 0;
+  double rtol = 0, atol = 0;
+  std::string message;
+  std::exception_ptr error;  // thrown by f; must not cross the C code of CVODE
+  // Destroyed in reverse order: the solver memory first, the context last.
+  Owned<SUNContext, FreeContext> context;
+  Owned<N_Vector, FreeVector> y;
+  Owned<SUNMatrix, FreeMatrix> matrix;
+  Owned<SUNLinearSolver, FreeLinear> linear;
+  Owned<SUNNonlinearSolver, FreeNonlinear> nonlinear;
+  std::unique_ptr<void, FreeCvode> memory;
+
+  // Errors are weighed against the size of the whole state: an entry that is zero by symmetry, held
+  // to atol alone, would ask for more digits than a risk by quadrature has, and steps stop growing.
+  static int weights(N_Vector y, N_Vector out, void* user) {
+    const auto& self = *static_cast<Impl*>(user);
+    const double size = map(y).norm() / std::sqrt(static_cast<double>(N_VGetLength(y)));
+    map(out) = (self.rtol * map(y).array().abs().max(size) + self.atol).inverse();
+    return 0;
+  }
+
+  static int call(double, N_Vector y, N_Vector out, void* user) {
+    auto& self = *static_cast<Impl*>(user);
+    try {
+      self.f(map(y), map(out));
+    } catch (const DomainError& e) {  // a step too far: CVODE tries a shorter one
+      self.message = e.what();
+      return 1;
+    } catch (...) {
+      self.error = std::current_exception();
+      return -1;
+    }
+    return map(out).allFinite() ? 0 : 1;  // 1: CVODE tries a shorter step
+  }
+};
+
+Integrator::Integrator(Field f, const VectorView& y0, double rtol, double atol, Stepping stepping)
+    : impl_(std::make_unique<Impl>()) {
+  Impl& m = *impl_;
+  m.f = std::move(f);
+  SUNContext context = nullptr;
+  require(SUNContext_Create(nullptr, &context) == 0, "SUNContext_Create");
+  m.context.reset(context);
+  m.y.reset(N_VNew_Serial(y0.size(), context));
+  require(m.y != nullptr, "N_VNew_Serial");
+  map(m.y.get()) = y0;
+  m.memory.reset(CVodeCreate(stepping == Stepping::bdf ? CV_BDF : CV_ADAMS, context));
+  void* memory = m.memory.get();
+  require(memory != nullptr, "CVodeCreate");
+  CVodeSetErrHandlerFn(memory, keep_message, &m.message);
+  require(CVodeInit(memory, Impl::call, 0.0, m.y.get()) == CV_SUCCESS, "CVodeInit");
+  require(CVodeSetUserData(memory, &m) == CV_SUCCESS, "CVodeSetUserData");
+  m.rtol = rtol;
+  m.atol = atol;
+  require(CVodeWFtolerances(memory, Impl::weights) == CV_SUCCESS, "CVodeWFtolerances");
+  if (stepping == Stepping::bdf) {
+    m.matrix.reset(SUNDenseMatrix(y0.size(), y0.size(), context));
+    m.linear.reset(SUNLinSol_Dense(m.y.get(), m.matrix.get(), context));
+    require(m.linear != nullptr, "SUNLinSol_Dense");
+    require(CVodeSetLinearSolver(memory, m.linear.get(), m.matrix.get()) == CV_SUCCESS,
+            "CVodeSetLinearSolver");
+  } else {
+    m.nonlinear.reset(SUNNonlinSol_FixedPoint(m.y.get(), 0, context));
+    require(m.nonlinear != nullptr, "SUNNonlinSol_FixedPoint");
+    require(CVodeSetNonlinearSolver(memory, m.nonlinear.get()) == CV_SUCCESS,
+            "CVodeSetNonlinearSolver");
+  }
+}
+
+Integrator::~Integrator() = default;
+Integrator::Integrator(Integrator&&) noexcept = default;
+Integrator& Integrator::operator=(Integrator&&) noexcept = default;
+
+bool Integrator::step(double t_stop) {
+  Impl& m = *impl_;
+  if (std::isfinite(t_stop)) CVodeSetStopTime(m.memory.get(), t_stop);
+  // In one-step mode tout only tells the direction and the scale of the first step.
+  const double out = std::isfinite(t_stop) ? t_stop : m.t + 1;
+  const int flag = CVode(m.memory.get(), out, m.y.get(), &m.t, CV_ONE_STEP);
+  if (m.error) std::rethrow_exception(m.error);
+  return flag >= 0;
+}
+
+double Integrator::t() const { return impl_->t; }
+Vector Integrator::y() const { return map(impl_->y.get()); }
+
+Vector Integrator::at(double time) const {
+  Impl& m = *impl_;
+  const Owned<N_Vector, FreeVector> out(N_VClone(m.y.get()));
+  require(CVodeGetDky(m.memory.get(), time, 0, out.get()) == CV_SUCCESS, "CVodeGetDky");
+  return map(out.get());
+}
+
+std::int64_t Integrator::steps() const {
+  long n = 0;
+  CVodeGetNumSteps(impl_->memory.get(), &n);
+  return n;
+}
+
+std::int64_t Integrator::evaluations() const {
+  long n = 0, jacobian = 0;
+  CVodeGetNumRhsEvals(impl_->memory.get(), &n);
+  if (impl_->linear) CVodeGetNumLinRhsEvals(impl_->memory.get(), &jacobian);
+  return n + jacobian;
+}
+
+const std::string& Integrator::message() const { return impl_->message; }
+
+}  // namespace esscher

@@ -1,0 +1,76 @@
+// Twin trajectories: gradient flows from one start, at L = infinity (the reference) and at finite
+// L with softmax or linear attention, compared in time. What the paper claims along training:
+//
+//   parameters   |theta_L(t) - theta_inf(t)|              stay close up to a horizon
+//   gradients    sup_t |grad R_L - grad R_inf|            along the reference path -> 0 with L
+//   limits       lim_t R_L(theta_L(t)) <= lim_t R_inf(theta_inf(t)) + eps for L >= L(eps)
+//                (Theorem 4.3; for linear regression the right side is the Bayes risk: Theorem 5.1)
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "esscher/risk/risk.h"
+#include "esscher/training/flow.h"
+
+namespace esscher {
+
+struct TwinSetup {
+  LinearRegressionTask task;
+  std::optional<Task> own_task;  // instead of `task`
+  Parametrisation space;
+  Vector theta0;
+  FlowOptions flow;  // `times` is set by reference_flow
+  RiskOptions risk;
+  double horizon_distance = 0.1;  // relative to |theta_inf(t)|
+  int points = 100;               // recorded times, geometric from 1e-3 to 1 times the end
+};
+
+// The risk of either task.
+RiskFunction risk_function(const TwinSetup& setup, ModelKind kind, Length length);
+
+// The flow at L = infinity, recorded at `points` times up to its end.
+FlowResult reference_flow(const TwinSetup& setup);
+
+struct TwinPoint {
+  double t = 0;
+  double risk = 0;            // R_L(theta_L(t))
+  double reference_risk = 0;  // R_inf(theta_inf(t))
+  double distance = 0;        // |theta_L(t) - theta_inf(t)|
+  double gradient_gap = 0;    // |grad R_L - grad R_inf| at theta_inf(t)
+};
+
+struct Twin {
+  ModelKind kind = ModelKind::softmax;
+  Length length = 1;
+  FlowStatus status = FlowStatus::failed;
+  double t_end = 0;
+  Readout end;             // where the flow stopped
+  Estimate limiting_risk;  // R_L there, on nodes other than those of the flow
+  // At the times of the reference. Suprema are over these: softmax on long prompts goes on,
+  // slowly, along the valley where R_inf is flat (U smaller, r larger).
+  std::vector<TwinPoint> path;
+  double sup_distance = 0;
+  double sup_gradient_gap = 0;  // along the reference path
+  double sup_risk_gap = 0;
+  double horizon = 0;  // last recorded time before the distance first exceeds
+                       // horizon_distance * |theta_inf(t)|; t of the last point if it never does
+};
+
+// The flow at this length and model, seen beside the reference.
+Twin twin_flow(const TwinSetup& setup, const FlowResult& reference, ModelKind kind, Length length);
+
+struct LengthForRisk {
+  double eps = 0;
+  std::int64_t length = 0;  // 0 if none was found up to max_length
+  double risk = 0;          // limiting risk there
+  double risk_before = 0;   // limiting risk at length - 1
+};
+
+// L(eps): the smallest L with lim_t R_L <= target + eps, by doubling from 64 and bisection on exact
+// flows (all on the same nodes); the limiting risk is taken to fall with L, as it does for nested
+// prompts of a trained model.
+LengthForRisk length_for_risk(const TwinSetup& setup, ModelKind kind, double target, double eps,
+                              std::int64_t max_length = 1000000000);
+
+}  // namespace esscher
