@@ -84,8 +84,9 @@ struct RecordTable {
 
 // A row type with a declaration of its columns.
 template <class Row>
-concept HasColumns =
-    requires(Row& row) { Row::columns(row, [](const char*, auto&, const char*, const char*) {}); };
+concept HasColumns = requires(Row& row) {
+  Row::columns(row, [](const char*, auto&, const char*, const char*) {});
+};
 
 template <HasColumns Row>
 std::vector<Column> columns_of();

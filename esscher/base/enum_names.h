@@ -30,7 +30,9 @@ struct EnumNames {
 
 // An enum with a table of names in its own namespace.
 template <class E>
-concept NamedEnum = std::is_enum_v<E> && requires(E e) { enum_names(e).table; };
+concept NamedEnum = std::is_enum_v<E> && requires(E e) {
+  enum_names(e).table;
+};
 
 template <NamedEnum E>
 constexpr std::string_view name(E value) {

@@ -1,15 +1,22 @@
 #include "esscher/io/safetensors.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "esscher/base/error.h"
-#include "esscher/json/json.h"
+#include "esscher/io/strict_json.h"
 
 namespace esscher {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 constexpr std::size_t kLongestHeader = 100'000'000;  // the limit of the reference implementation
 constexpr const char* kMetadata = "__metadata__";
+
+std::string dump(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
 
 [[noreturn]] void fail(std::string_view where, const std::string& what) {
   throw FileError(std::string(where) + ": " + what);
@@ -113,7 +120,9 @@ Safetensors parse_safetensors(std::string_view where, Bytes bytes) {
                     std::to_string(bytes.size() - 8) + " bytes left");
   }
   const Bytes data = bytes.subspan(8 + length);
-  const Json header = parse_json(where, as_text(bytes.subspan(8, length)));
+  const std::string_view text = as_text(bytes.subspan(8, length));
+  check_strict_json(where, text);
+  const Json header = Json::parse(text.begin(), text.end());
   if (!header.is_object()) fail(where, "header is not a JSON object");
   Safetensors out;
   for (const auto& [key, entry] : header.items()) {

@@ -1,4 +1,5 @@
-// JSON of results and files. Numbers that are not finite become null, so a document is always JSON.
+// JSON of documents and files. A JSON text has no infinity and no NaN: a number that is not finite
+// becomes null, and put() says beside it what it was.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -12,8 +13,7 @@ namespace esscher {
 
 using Json = nlohmann::ordered_json;
 
-// Strict parse: no trailing text, no duplicate keys, nesting at most 64 deep. `where` (a file name)
-// starts the message of the FileError.
+// Strict parse (io/strict_json.h). `where` (a file name) starts the message of the FileError.
 Json parse_json(std::string_view where, std::string_view text);
 
 // x, or null if x is NaN or infinite.
@@ -21,6 +21,10 @@ Json number(double x);
 Json number(Length length);             // integer, or "inf"
 Json json_vector(const VectorView& v);  // [x, ..]
 Json json_matrix(const MatrixView& m);  // [[..], ..]
+
+// object[key] = x. If x is not finite the value is null and object["not_finite"][key] says "inf",
+// "-inf" or "nan".
+void put(Json& object, const std::string& key, double x);
 
 // One line; two-space indented text with a final newline.
 std::string dump(const Json& document);
