@@ -10,7 +10,7 @@
 #include <map>
 #include <numbers>
 
-#include "esscher/report/chart.h"
+#include "esscher/report/vega_lite.h"
 
 namespace esscher::cli {
 namespace {

@@ -47,7 +47,7 @@ void run_verb(const Globals& globals, const PaperOptions& given) {
   Run run = Run::create_or_resume(directory, paper::paper_run(options));
   Json summary = paper::run_paper(run, options, given.sections, {.quiet = globals.quiet});
   const std::filesystem::path page = run.directory() / "report.html";
-  write_report(run, page);
+  if (run.is_writer()) write_report(run, page);
   summary["run"] = directory;
   summary["report"] = page.string();
   run.flush();

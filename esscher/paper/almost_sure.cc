@@ -14,7 +14,7 @@
 #include "esscher/measure/sphere.h"
 #include "esscher/paper/statements.h"
 #include "esscher/paper/text.h"
-#include "esscher/report/chart.h"
+#include "esscher/report/vega_lite.h"
 #include "esscher/tilt/tilt.h"
 
 namespace esscher::paper {

@@ -12,7 +12,7 @@
 #include "esscher/measure/gaussian.h"
 #include "esscher/paper/statements.h"
 #include "esscher/paper/text.h"
-#include "esscher/report/chart.h"
+#include "esscher/report/vega_lite.h"
 
 namespace esscher::paper {
 namespace {

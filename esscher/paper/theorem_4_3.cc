@@ -7,7 +7,7 @@
 #include "esscher/paper/statements.h"
 #include "esscher/paper/text.h"
 #include "esscher/paper/training.h"
-#include "esscher/report/chart.h"
+#include "esscher/report/vega_lite.h"
 
 namespace esscher::paper {
 namespace {

@@ -6,7 +6,7 @@
 #include "esscher/paper/statements.h"
 #include "esscher/paper/text.h"
 #include "esscher/paper/training.h"
-#include "esscher/report/chart.h"
+#include "esscher/report/vega_lite.h"
 #include "esscher/risk/bayes.h"
 #include "esscher/risk/closed_form.h"
 

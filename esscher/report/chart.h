@@ -1,16 +1,13 @@
-// Vega-Lite specifications of the figures in reports. A builder takes names of columns in a named
-// dataset of the report and returns the specification as JSON; colours, fonts and sizes come from
-// the page, so that light, dark and print share one specification.
-//
-// Every chart has tooltips. Where a series column is given the legend is a switch: a click shows
-// only that series, further clicks add or remove others.
+// The charts of reports, as plain data: names of columns in a named dataset of the page
+// (report/page.h), and what the axes and legends say. report/vega_lite.h turns a chart into a
+// Vega-Lite specification; colours, fonts and sizes come from the page, so that light, dark and
+// print share one specification.
 #pragma once
 
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
-
-#include "esscher/json/json.h"
 
 namespace esscher {
 
@@ -48,8 +45,6 @@ struct CurveChart {
   bool points = true;
   int height = 340;
 };
-// Log-log unless the axes say otherwise is the caller's choice: {.column="L", .log=true}.
-Json curve_chart(const CurveChart& chart);
 
 struct ScatterChart {
   std::string data;
@@ -62,7 +57,6 @@ struct ScatterChart {
   std::vector<std::string> tooltip = {};
   int height = 340;
 };
-Json scatter_chart(const ScatterChart& chart);
 
 // Bars of y per category, side by side per series, with error bars low..high.
 struct BarChart {
@@ -79,7 +73,6 @@ struct BarChart {
   bool sorted = false;  // by falling y instead of the order of the data
   int height = 300;
 };
-Json bar_chart(const BarChart& chart);
 
 struct HistogramChart {
   std::string data;
@@ -90,7 +83,6 @@ struct HistogramChart {
   std::vector<ReferenceLine> references = {};  // axis 'x' only
   int height = 260;
 };
-Json histogram_chart(const HistogramChart& chart);
 
 // Colour per cell of an (x, y) grid; with a slider over the values of a numeric column.
 struct HeatmapChart {
@@ -107,6 +99,13 @@ struct HeatmapChart {
   std::vector<std::string> tooltip = {};
   int height = 340;
 };
-Json heatmap_chart(const HeatmapChart& chart);
+
+// A specification that is there already, as JSON text: from a stored page.
+struct VegaLiteChart {
+  std::string spec;
+};
+
+using Chart =
+    std::variant<CurveChart, ScatterChart, BarChart, HistogramChart, HeatmapChart, VegaLiteChart>;
 
 }  // namespace esscher

@@ -7,7 +7,7 @@
 #include <functional>
 #include <numeric>
 
-#include "esscher/report/chart.h"
+#include "esscher/report/vega_lite.h"
 
 namespace esscher {
 namespace {

@@ -1,106 +1,111 @@
 #include "esscher/report/data.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <optional>
 #include <vector>
 
 #include "esscher/base/error.h"
-#include "esscher/report/chart.h"
+#include "esscher/report/html.h"
+#include "esscher/report/page_json.h"
 
 namespace esscher {
 namespace {
 
 constexpr std::size_t kTableRows = 200;
 
-std::string series_of(const Json& row) {
+std::string series_of(const Record& record) {
   std::string key;
-  for (const auto& [column, value] : row.items()) {
-    if (value.is_string()) key.append(value.get_ref<const std::string&>());
-    if (value.is_boolean()) key.push_back(value.get<bool>() ? '1' : '0');
+  for (const Value& value : record) {
+    if (const auto* text = std::get_if<std::string>(&value)) key.append(*text);
+    if (const bool* truth = std::get_if<bool>(&value)) key.push_back(*truth ? '1' : '0');
     key.push_back('\x1f');
   }
   return key;
 }
 
-std::vector<std::string> columns_of(const std::vector<Row>& rows) {
-  std::vector<std::string> columns;
-  std::set<std::string> seen;
-  for (const auto& row : rows) {
-    for (const auto& [column, value] : row.items()) {
-      if (seen.insert(column).second) columns.push_back(column);
-    }
-  }
-  return columns;
+std::optional<double> number_of(const Value& value) {
+  if (const double* x = std::get_if<double>(&value)) return *x;
+  if (const auto* n = std::get_if<std::int64_t>(&value)) return static_cast<double>(*n);
+  return std::nullopt;
 }
 
-bool all_positive(const std::vector<Row>& rows, const std::string& column) {
-  return std::all_of(rows.begin(), rows.end(), [&](const Row& row) {
-    return row.contains(column) && row[column].is_number() && row[column].get<double>() > 0;
+std::optional<std::size_t> place_of(const Sheet& sheet, const char* column) {
+  const auto found = std::find(sheet.columns.begin(), sheet.columns.end(), column);
+  if (found == sheet.columns.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - sheet.columns.begin());
+}
+
+bool all_positive(const Sheet& sheet, std::size_t column) {
+  return std::all_of(sheet.rows.begin(), sheet.rows.end(), [&](const Record& row) {
+    const std::optional<double> x = number_of(row[column]);
+    return x && *x > 0;
   });
 }
 
-Json table_of(const std::vector<Row>& rows, const std::vector<std::string>& columns) {
-  Json body = Json::array();
-  for (std::size_t i = 0; i < std::min(rows.size(), kTableRows); ++i) body.push_back(rows[i]);
-  const std::string title =
-      rows.size() <= kTableRows
-          ? fmt::format("All {} rows", rows.size())
-          : fmt::format("The first {} of {} rows; the page has all of them for download",
-                        kTableRows, rows.size());
-  return {{"title", title}, {"columns", columns}, {"rows", body}};
+PageTable first_rows(const Sheet& sheet) {
+  const std::size_t n = sheet.rows.size();
+  const std::size_t shown = std::min(n, kTableRows);
+  PageTable table{.title = n <= kTableRows
+                               ? "All " + std::to_string(n) + " rows"
+                               : "The first " + std::to_string(shown) + " of " + std::to_string(n) +
+                                     " rows; the page has all of them for download",
+                  .sheet = {sheet.columns, {}}};
+  for (std::size_t i = 0; i < shown; ++i) table.sheet.add_row(sheet.rows[i]);
+  return table;
 }
 
 // value against L, the shape of every study of prompt length.
-std::optional<Json> figure_of(const std::vector<Row>& rows,
-                              const std::vector<std::string>& columns) {
-  const auto has = [&](const char* name) {
-    return std::find(columns.begin(), columns.end(), name) != columns.end();
-  };
-  if (rows.empty() || !has("L") || !has("value") || !all_positive(rows, "L")) return std::nullopt;
-  const auto by_value = [](const Row& a, const Row& b) { return a["value"] < b["value"]; };
-  std::vector<Row> numbers;
-  for (const auto& row : rows) {
-    if (row.contains("value") && row["value"].is_number()) numbers.push_back(row);
+std::optional<Figure> figure_of(const Sheet& sheet) {
+  const auto L = place_of(sheet, "L"), value = place_of(sheet, "value");
+  if (!L || !value || sheet.rows.empty() || !all_positive(sheet, *L)) return std::nullopt;
+  std::vector<const Record*> numbers;
+  for (const Record& row : sheet.rows) {
+    if (number_of(row[*value])) numbers.push_back(&row);
   }
   if (numbers.empty()) return std::nullopt;
-  const auto [low, high] = std::minmax_element(numbers.begin(), numbers.end(), by_value);
+  const auto [low, high] =
+      std::minmax_element(numbers.begin(), numbers.end(), [&](const Record* a, const Record* b) {
+        return *number_of((*a)[*value]) < *number_of((*b)[*value]);
+      });
+  const auto at = [&](const Record& row) {
+    return to_text(*number_of(row[*value])) + " at L = " + cell_text(row[*L]);
+  };
   CurveChart chart{.data = "rows",
                    .x = {.column = "L", .title = "prompt length L", .log = true},
-                   .y = {.column = "value", .log = all_positive(rows, "value")},
-                   .series = has("metric") ? "metric" : ""};
-  const std::string caption = fmt::format(
-      "Column `value` against prompt length: the smallest is {} at L = {}, the largest {} at L = "
-      "{}.",
-      to_text((*low)["value"].get<double>()), dump((*low)["L"]),
-      to_text((*high)["value"].get<double>()), dump((*high)["L"]));
-  return Json{{"id", "value-against-L"}, {"spec", curve_chart(chart)}, {"caption", caption}};
+                   .y = {.column = "value", .log = all_positive(sheet, *value)},
+                   .series = place_of(sheet, "metric") ? "metric" : ""};
+  return Figure{.id = "value-against-L",
+                .chart = std::move(chart),
+                .caption = "Column `value` against prompt length: the smallest is " + at(**low) +
+                           ", the largest " + at(**high) + "."};
 }
 
 }  // namespace
 
-Json thinned(const Json& rows, std::size_t limit) {
-  if (rows.size() <= limit) return rows;
+Sheet thinned(const Sheet& sheet, std::size_t limit) {
+  if (sheet.rows.size() <= limit) return sheet;
   std::map<std::string, std::vector<std::size_t>> groups;
-  for (std::size_t i = 0; i < rows.size(); ++i) groups[series_of(rows[i])].push_back(i);
+  for (std::size_t i = 0; i < sheet.rows.size(); ++i) {
+    groups[series_of(sheet.rows[i])].push_back(i);
+  }
   std::vector<std::size_t> kept;
   for (const auto& [key, members] : groups) {
-    const double share = static_cast<double>(members.size()) / static_cast<double>(rows.size());
+    const double share =
+        static_cast<double>(members.size()) / static_cast<double>(sheet.rows.size());
     const auto room =
         std::max<std::size_t>(2, static_cast<std::size_t>(share * static_cast<double>(limit)));
     if (members.size() <= room) {
       kept.insert(kept.end(), members.begin(), members.end());
       continue;
     }
-    for (std::size_t k = 0; k < room; ++k)
+    for (std::size_t k = 0; k < room; ++k) {
       kept.push_back(members[k * (members.size() - 1) / (room - 1)]);
+    }
   }
   std::sort(kept.begin(), kept.end());
-  Json out = Json::array();
-  for (const auto i : kept) out.push_back(rows[i]);
+  Sheet out{sheet.columns, {}};
+  for (const std::size_t i : kept) out.add_row(sheet.rows[i]);
   return out;
 }
 
@@ -116,27 +121,23 @@ std::set<std::string> dataset_names(const Json& spec) {
   return names;
 }
 
-Json generic_report(const Run& run) {
-  const auto rows = run.rows();
-  const auto columns = columns_of(rows);
+Page generic_page(const Run& run) {
+  const Sheet sheet = sheet_from_json(run.rows());
   const auto [done, total] = run.status();
-  Json section{
-      {"id", "rows"},
-      {"title", "Results"},
-      {"text",
-       done < total
-           ? fmt::format("{} of {} cells are finished; this is what they say so far.", done, total)
-           : fmt::format("All {} cells are finished.", total)},
-      {"tables", Json::array({table_of(rows, columns)})}};
-  Json report{
-      {"title", "esscher " + run.info().verb},
-      {"lead", fmt::format("{} rows from {} cells, seed {}.", rows.size(), done, run.info().seed)}};
-  if (const auto figure = figure_of(rows, columns)) {
-    section["figures"] = Json::array({*figure});
-    report["datasets"] = {{"rows", rows}};
+  Section section{.id = "rows", .title = "Results"};
+  section.text = done < total ? std::to_string(done) + " of " + std::to_string(total) +
+                                    " cells are finished; this is what they say so far."
+                              : "All " + std::to_string(total) + " cells are finished.";
+  section.tables.push_back(first_rows(sheet));
+  Page page{.title = "esscher " + run.info().verb,
+            .lead = std::to_string(sheet.rows.size()) + " rows from " + std::to_string(done) +
+                    " cells, seed " + std::to_string(run.info().seed) + "."};
+  if (auto figure = figure_of(sheet)) {
+    section.figures.push_back(*std::move(figure));
+    page.datasets["rows"] = sheet;
   }
-  report["sections"] = Json::array({section});
-  return report;
+  page.sections.push_back(std::move(section));
+  return page;
 }
 
 }  // namespace esscher

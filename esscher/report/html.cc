@@ -1,14 +1,15 @@
 #include "esscher/report/html.h"
 
-#include <fmt/format.h>
 #include <zlib.h>
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <set>
 #include <vector>
 
 #include "esscher/base/error.h"
+#include "esscher/base/number_text.h"
 
 namespace esscher {
 namespace {
@@ -142,13 +143,15 @@ std::string prose(std::string_view text) {
   return out;
 }
 
-std::string script_json(const Json& document) {
+std::string script_json(std::string_view json) {
   std::string out;
-  for (const char c : dump(document)) {
-    if (c == '<')
+  out.reserve(json.size());
+  for (const char c : json) {
+    if (c == '<') {
       out += "\\u003c";
-    else
+    } else {
       out += c;
+    }
   }
   return out;
 }
@@ -158,13 +161,18 @@ std::string math_html(std::string_view mathml) {
   return std::string(mathml);
 }
 
-std::string cell_text(const Json& value) {
-  if (value.is_null()) return "–";
-  if (value.is_string()) return value.get<std::string>();
-  if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
-  if (value.is_number_integer()) return dump(value);
-  if (value.is_number()) return fmt::format("{:.6g}", value.get<double>());
-  return dump(value);
+std::string cell_text(const Value& value) {
+  struct Writer {
+    std::string operator()(std::monostate) const { return "–"; }
+    std::string operator()(bool x) const { return x ? "yes" : "no"; }
+    std::string operator()(std::int64_t x) const { return std::to_string(x); }
+    std::string operator()(double x) const { return std::isfinite(x) ? brief(x, 6) : "–"; }
+    std::string operator()(const std::string& x) const { return x; }
+    std::string operator()(Length x) const { return x.text(); }
+    std::string operator()(const NumberArray&) const { return "–"; }  // a cell is one value
+    std::string operator()(const RecordTable&) const { return "–"; }
+  };
+  return std::visit(Writer{}, value);
 }
 
 std::string packed(std::string_view bytes) { return base64(gzip(bytes)); }

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "esscher/json/json.h"
+#include "esscher/base/columns.h"
 
 namespace esscher {
 
@@ -17,15 +17,16 @@ std::string prose(std::string_view text);
 // The same inside one paragraph, without <p>.
 std::string prose_inline(std::string_view text);
 
-// JSON that may stand inside <script type="application/json">: "<" is written as \u003c, so that
-// no string can close the element.
-std::string script_json(const Json& document);
+// JSON text that may stand inside <script type="application/json">: "<" is written as \u003c, so
+// that no string can close the element.
+std::string script_json(std::string_view json);
 
 // MathML as it is if it has only presentation elements and harmless attributes, else escaped text.
 std::string math_html(std::string_view mathml);
 
-// A number as people read it: 6 significant digits, thousands as they are, "inf", "–" for null.
-std::string cell_text(const Json& value);
+// A value as people read it: 6 significant digits, integers as they are, "–" for what is absent or
+// no number.
+std::string cell_text(const Value& value);
 
 // gzip, then base64: for data inside the page, undone by the browser's DecompressionStream.
 std::string packed(std::string_view bytes);

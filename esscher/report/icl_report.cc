@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <optional>
 
-#include "esscher/report/chart.h"
+#include "esscher/report/vega_lite.h"
 
 namespace esscher {
 namespace {

@@ -40,8 +40,10 @@ void bind_runs(py::module_& m) {
              return document ? out(*document) : py::none();
            })
       .def("report_html",
-           [](const Run& run) { return without_gil([&] { return report_html(run); }); })
-      .def("figures", [](const Run& run) { return out(report_figures(run)); })
+           [](const Run& run) {
+             return without_gil([&] { return report_html(run, page_of(run)); });
+           })
+      .def("figures", [](const Run& run) { return out(report_figures(page_of(run))); })
       .def("csv", [](const Run& run) { return without_gil([&] { return export_csv(run); }); })
       .def("json", [](const Run& run) { return without_gil([&] { return export_json(run); }); });
 }

@@ -64,8 +64,8 @@ TEST_P(EachSection, HoldsAndCarriesWhatAReaderNeeds) {
   EXPECT_FALSE(section["tables"].empty());
   ASSERT_FALSE(section["figures"].empty());
   EXPECT_NE(section["rerun"].get<std::string>().find("--section " + GetParam()), std::string::npos);
-  EXPECT_NO_THROW(report_html(run));
-  for (const Json& figure : report_figures(run)["figures"]) {
+  EXPECT_NO_THROW(report_html(run, page_of(run)));
+  for (const Json& figure : report_figures(page_of(run))["figures"]) {
     EXPECT_GT(dump(figure["spec"]).size(), 500u) << figure["id"];
   }
 }

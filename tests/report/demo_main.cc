@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "esscher/random/stream.h"
-#include "esscher/report/chart.h"
 #include "esscher/report/report.h"
+#include "esscher/report/vega_lite.h"
 #include "esscher/store/run.h"
 
 namespace {

@@ -4,9 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "esscher/base/error.h"
-#include "esscher/report/chart.h"
 #include "esscher/report/data.h"
 #include "esscher/report/html.h"
+#include "esscher/report/page_json.h"
+#include "esscher/report/vega_lite.h"
 #include "tests/store/temporary.h"
 
 namespace esscher {
@@ -33,8 +34,9 @@ TEST(Html, Escapes) {
   EXPECT_EQ(escape_html("<a href=\"x\">&'"), "&lt;a href=&quot;x&quot;&gt;&amp;&#39;");
   EXPECT_EQ(prose("a `b<c` d\n\ne"), "<p>a <code>b&lt;c</code> d</p>\n<p>e</p>\n");
   EXPECT_EQ(prose_inline("odd ` tick"), "odd ` tick");
-  EXPECT_THAT(script_json({{"x", "</script>"}}), Not(HasSubstr("<")));
-  EXPECT_EQ(parse_json("x", script_json({{"x", "</script>"}}))["x"], "</script>");
+  const std::string text = script_json(dump({{"x", "</script>"}}));
+  EXPECT_THAT(text, Not(HasSubstr("<")));
+  EXPECT_EQ(parse_json("x", text)["x"], "</script>");
 }
 
 TEST(Html, MathIsCheckedBeforeItIsTrusted) {
@@ -51,22 +53,55 @@ TEST(Html, MathIsCheckedBeforeItIsTrusted) {
 
 TEST(Html, CellTexts) {
   EXPECT_EQ(cell_text(0.1 + 0.2), "0.3");
-  EXPECT_EQ(cell_text(123456789), "123456789");
-  EXPECT_EQ(cell_text(nullptr), "–");
-  EXPECT_EQ(cell_text("inf"), "inf");
+  EXPECT_EQ(cell_text(cell(123456789)), "123456789");
+  EXPECT_EQ(cell_text({}), "–");
+  EXPECT_EQ(cell_text(cell(Length::infinity())), "inf");
+  EXPECT_EQ(cell_text(cell(std::optional<double>())), "–");
 }
 
 TEST(Data, ThinningKeepsSeriesAndEnds) {
-  Json rows = Json::array();
-  for (int i = 0; i < 9000; ++i) rows.push_back({{"x", i}, {"s", i % 3 == 0 ? "a" : "b"}});
-  rows.push_back({{"x", -1}, {"s", "rare"}});
-  const Json few = thinned(rows, 300);
-  EXPECT_LE(few.size(), 310u);
-  EXPECT_GE(few.size(), 290u);
-  EXPECT_EQ(few.front()["x"], 0);
-  EXPECT_EQ(few.back()["s"], "rare");
-  EXPECT_EQ(few[few.size() - 2]["x"], 8999);
-  EXPECT_EQ(thinned(few, 1000), few);
+  Sheet sheet{{"x", "s"}, {}};
+  for (int i = 0; i < 9000; ++i) sheet.add(i, i % 3 == 0 ? "a" : "b");
+  sheet.add(-1, "rare");
+  const Sheet few = thinned(sheet, 300);
+  EXPECT_LE(few.rows.size(), 310u);
+  EXPECT_GE(few.rows.size(), 290u);
+  EXPECT_EQ(few.rows.front()[0], cell(0));
+  EXPECT_EQ(few.rows.back()[1], cell("rare"));
+  EXPECT_EQ(few.rows[few.rows.size() - 2][0], cell(8999));
+  EXPECT_EQ(thinned(few, 1000).rows, few.rows);
+}
+
+// A page survives the store: what a section says, shows and draws reads back.
+TEST(Page, ReadsBackFromItsDocument) {
+  Page page{.title = "T", .lead = "lead"};
+  Section section{.id = "s", .title = "S"};
+  section.verdict = Verdict::unless("", VerdictStatus::holds_fitted, "good");
+  section.hypotheses = {"a", "b"};
+  section.figures.push_back(
+      {.id = "f",
+       .chart = CurveChart{.data = "d", .x = {.column = "x"}, .y = {.column = "y"}},
+       .caption = "c"});
+  section.tables.push_back({.title = "t", .sheet = {{"x", "y"}, {}}});
+  section.tables[0].sheet.add(1, 0.5);
+  section.tables[0].sheet.add("one", std::optional<double>());
+  page.sections.push_back(section);
+  page.datasets["d"] = {{"x", "y"}, {}};
+  page.datasets["d"].add(1, 2.5);
+  const Page back = page_from_json(page_json(page));
+  EXPECT_EQ(page_json(back), page_json(page));
+  EXPECT_EQ(back.sections[0].verdict, section.verdict);
+  EXPECT_EQ(back.sections[0].tables[0].sheet.rows, section.tables[0].sheet.rows);
+}
+
+TEST(Page, TroubleMakesAVerdictFail) {
+  const Verdict verdict = Verdict::unless("the gap grows", VerdictStatus::holds, "fine");
+  EXPECT_EQ(verdict, (Verdict{VerdictStatus::fails, "Fails: the gap grows."}));
+}
+
+TEST(Page, ARowMustFitItsColumns) {
+  Sheet sheet{{"x", "y"}, {}};
+  EXPECT_THROW(sheet.add(1), DimensionError);
 }
 
 TEST(Chart, NamesItsData) {
@@ -92,12 +127,12 @@ TEST(Chart, NamesItsData) {
 TEST(Report, GenericWhenNothingIsStored) {
   const Temporary tmp;
   const auto run = small_run(tmp);
-  const std::string html = report_html(run);
+  const std::string html = report_html(run, page_of(run));
   EXPECT_THAT(html, HasSubstr("esscher demo"));
   EXPECT_THAT(html, HasSubstr("the largest 1 at L = 1"));
   EXPECT_THAT(html, HasSubstr("x = 1 # &lt;b&gt;"));
   EXPECT_THAT(html, Not(HasSubstr("# <b>")));
-  const Json figures = report_figures(run);
+  const Json figures = report_figures(page_of(run));
   ASSERT_EQ(figures["figures"].size(), 1u);
   EXPECT_EQ(figures["figures"][0]["spec"]["datasets"]["rows"].size(), 5u);
 }
@@ -106,9 +141,9 @@ TEST(Report, SaysWhatIsWrongWithTheDocument) {
   const Temporary tmp;
   auto run = small_run(tmp);
   run.set_document("report", {{"sections", {{{"verdict", {{"status", "maybe"}}}}}}});
-  EXPECT_THROW(report_html(run), ArgumentError);
+  EXPECT_THROW(report_html(run, page_of(run)), ArgumentError);
   run.set_document("report", {{"title", 3}});
-  EXPECT_THROW(report_html(run), ArgumentError);
+  EXPECT_THROW(report_html(run, page_of(run)), ArgumentError);
 }
 
 TEST(Report, OnlyTheFileSystemIsNeeded) {

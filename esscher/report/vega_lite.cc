@@ -1,4 +1,4 @@
-#include "esscher/report/chart.h"
+#include "esscher/report/vega_lite.h"
 
 #include <utility>
 
@@ -352,5 +352,20 @@ Json heatmap_chart(const HeatmapChart& chart) {
   spec["transform"] = Json::array({{{"filter", datum(chart.slider) + " == values[at]"}}});
   return spec;
 }
+
+namespace {
+
+struct ToSpec {
+  Json operator()(const CurveChart& chart) const { return curve_chart(chart); }
+  Json operator()(const ScatterChart& chart) const { return scatter_chart(chart); }
+  Json operator()(const BarChart& chart) const { return bar_chart(chart); }
+  Json operator()(const HistogramChart& chart) const { return histogram_chart(chart); }
+  Json operator()(const HeatmapChart& chart) const { return heatmap_chart(chart); }
+  Json operator()(const VegaLiteChart& chart) const { return parse_json("chart", chart.spec); }
+};
+
+}  // namespace
+
+Json vega_lite(const Chart& chart) { return std::visit(ToSpec{}, chart); }
 
 }  // namespace esscher
