@@ -1,9 +1,13 @@
 // Moments of quadratic forms of a Gaussian vector, over the reals and over the complex numbers.
 //
-//   q_i = x' N_i x,  x ~ N(mu, diag(sigma)),  E[q_i], E[q_i q_j], E[q_i q_j q_k] from the joint
-//   cumulants k(i)     = tr N_i S + mu'N_i mu k(i,j)   = 2 tr N_i S N_j S + 4 mu'N_i S N_j mu
-//   k(i,j,k) = 8 tr N_i S N_j S N_k S + 8 [ v_i'S N_j S v_k + v_i'S N_k S v_j + v_j'S N_i S v_k ],
-//   v = N mu
+//   q_i = x' N_i x,   x ~ N(mu, S),   S = diag(sigma),   v_i = N_i mu
+//
+// The moments E[q_i], E[q_i q_j], E[q_i q_j q_k] follow from the joint cumulants
+//
+//   k(i)     = tr N_i S + mu'v_i
+//   k(i,j)   = 2 tr N_i S N_j S + 4 v_i'S v_j
+//   k(i,j,k) = 8 tr N_i S N_j S N_k S
+//              + 8 [ v_i'S N_j S v_k + v_i'S N_k S v_j + v_j'S N_i S v_k ]
 //
 // With a complex S these are the moments under the tilted law of the contour integrals of
 // tau_law.h.

@@ -1,10 +1,10 @@
 // Gaussian queries N(m,S) by scrambled Sobol points, for engines whose error at a query has no
 // noise:
 //
-//   E_z f(z) = average of w f(z),   z = m + S^{1/2} E R^{1/2} x,   w = prod_i r_i^{1/2} e^{-(r_i-1)
-//   x_i^2/2}
+//   E_z f(z) = average of w f(z) over the points x of a net of standard normals,
+//   z = m + S^{1/2} E R^{1/2} x,   R = diag(r),   w = prod_i r_i^{1/2} e^{-(r_i - 1) x_i^2 / 2}
 //
-// x a net of standard normals and E the eigenvectors of S^{1/2} A S^{1/2}, A = U'GU, so that the
+// The columns of E are the eigenvectors of S^{1/2} A S^{1/2}, A = U'GU, so that the
 // best coordinates of the net move tau^2 = z'A z most. Errors grow like e^{tau^2} times powers of
 // tau, so r_i = 1.5/(1 - 2 lambda_i), at most 4, draws more of the queries that carry their
 // average; only in the first directions, as long as the weights stay close to 1 on average. Points

@@ -1,15 +1,15 @@
 // The law of tau^2 = z'A z for a Gaussian query z ~ N(m, S): all that a Gaussian prompt knows about
-// its query, up to quadratic forms. A is PSD [d,d] (U'GU). In the eigenbasis of B = S^{1/2} A
-// S^{1/2}
+// its query, up to quadratic forms. A is PSD [d,d] (U'GU). In the eigenbasis of
+// B = S^{1/2} A S^{1/2}, whose eigenvalues are lambda_i,
 //
 //   tau^2 = c0 + sum_i lambda_i (x_i + shift_i)^2,   x_i iid N(0,1)
 //
 // Averages of the form E[P(z) f(tau)], P a product of quadratic forms z'N z, become one-dimensional
 // sums. For each node t the weight is the density of tau^2 weighted by P,
 //
-//   g_P(t) = (1/2 pi i) int M_P(s) e^{-s t} ds,   M_P(s) = E[P(z) e^{s tau^2}]   closed form,
-//   quadratic.h
+//   g_P(t) = (1/2 pi i) int M_P(s) e^{-s t} ds,   M_P(s) = E[P(z) e^{s tau^2}]
 //
+// (M_P has a closed form by quadratic.h)
 // on a parabola through the saddle point of e^{-st} M(s), bent to the right around the branch cut,
 // where the trapezoidal rule converges geometrically and the result keeps its relative accuracy
 // far into the tail. So the average over queries has no sampling error in any dimension, also where

@@ -1,12 +1,14 @@
 // Heads from files. Tensors are grouped by name:
 //
-//   X.Q, X.K, X.V      [n,d] each, for a head named X (also q/k/v, query/key/value; '.', '_' or
-//   '/') X.Q .. [h,n,d]     h stacked heads named X.0 .. X.(h-1); a leading batch of 1 is dropped;
-//   K and V
-//                      may have fewer heads than Q (grouped queries)
-//   X.scale, X.causal  one number each, or one per stacked head
+//   X.Q [nq,d], X.K [n,d], X.V [n,dv]         one head, named X
+//   X.Q [h,nq,d], X.K [g,n,d], X.V [g,n,dv]   h stacked heads, named X.0 .. X.(h-1)
+//   X.scale, X.causal                         one number each, or one per stacked head
 //
-// A lone Q, K, V is a head named after the file. Tensors stay in the file until they are read.
+// The names q, k, v, query, key, value (or their plurals) serve as well, in any case. '.', '_' or
+// '/' separates the name of the head from the rest. K and V may hold fewer heads than Q, if their
+// number g divides h: consecutive heads of Q then share them (grouped queries). Leading dimensions
+// of 1 before [h,n,d] are dropped. Tensors named Q, K, V alone are a head named after the file. A
+// tensor stays in the file until it is read.
 #pragma once
 
 #include <filesystem>

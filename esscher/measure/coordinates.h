@@ -1,11 +1,13 @@
 // Measures with d iid coordinates; Lambda, m_a, C_a act on each coordinate alone.
 //
-//   Rademacher  +-1            log cosh a          tanh a             sech^2 a              sigma 1
-//   Uniform     [-1,1]         log(sinh a / a)     coth a - 1/a       1/a^2 - 1/sinh^2 a    sigma
-//   1/sqrt(3) Laplace(b)  e^{-|x|/b}/2b  -log(1 - b^2a^2)    2b^2a/(1-b^2a^2)   derivative sigma
-//   infinite
+// In one coordinate, with sigma the sub-Gaussian constant:
 //
-// Laplace needs |a_i| < 1/b in every coordinate: DomainError otherwise.
+//               law            Lambda(a)         m_a               C_a                 sigma
+//   Rademacher  +-1            log cosh a        tanh a            sech^2 a            1
+//   Uniform     on [-1,1]      log(sinh a / a)   coth a - 1/a      1/a^2 - 1/sinh^2 a  1/sqrt(3)
+//   Laplace(b)  e^{-|x|/b}/2b  -log(1 - b^2a^2)  2b^2a/(1-b^2a^2)  m_a' (derivative)   infinite
+//
+// Laplace needs |a_i| < 1/b in every coordinate; it throws a DomainError otherwise.
 #pragma once
 
 #include "esscher/measure/measure.h"

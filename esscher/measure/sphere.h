@@ -1,9 +1,13 @@
-// Uniform laws on the sphere and on the ball of radius R in R^d; k = R|a|, u = a/|a|, and
-// (log_mgf, across, along) = bessel_tilt(D, k) with D = d for the sphere, D = d + 2 for the ball,
-// which is the shadow on R^d of the sphere of R^{d+2}:
+// Uniform laws on the sphere and on the ball of radius R in R^d. With k = R|a|, u = a/|a| and
+// (log_mgf, across, along) = bessel_tilt(D, k):
 //
-//   Lambda(a) = log 0F1(; D/2; k^2/4),  m_a = R^2 across a,  C_a = R^2 [across (I - uu') + along
-//   uu'] sigma = R/sqrt(D)
+//   Lambda(a) = log 0F1(; D/2; k^2/4)
+//   m_a       = R^2 across a
+//   C_a       = R^2 [ across (I - uu') + along uu' ]
+//   sigma     = R/sqrt(D)
+//
+// Here D = d for the sphere. For the ball D = d + 2, because the uniform law on the ball of R^d is
+// the projection to R^d of the uniform law on the sphere of R^{d+2}.
 #pragma once
 
 #include "esscher/measure/measure.h"

@@ -1,14 +1,22 @@
 // Finite Gaussian prompts without sampling: tokens iid N(m,G), a = U z, tau^2 = a'Ga, and the
 // universal functions of (L, tau) from universal/universal.h. With b = Ga/tau, R = G - bb':
 //
-//   E[T_hat]       = Vm + (1 - H) V G a                    a finite prompt shrinks the operator
-//   E|T_hat - T|^2 = |Vb|^2 M2c/tau^2 + tr(VRV') H         grad_V: d_v times this with V = I
-//   E|A(Chat - G)B'|_F^2 =
-//       |Ab|^2|Bb|^2 E(v-tau^2)^2/tau^4 + E q/tau^2 (|Ab|^2 tr BRB' + |Bb|^2 tr ARA' + 2 c)
-//     - 2 c E[(v-tau^2)h]/tau^2 + E h^2 |ARB'|^2 + E n2 (tr ARA' tr BRB' + |ARB'|^2),
-//       c = b'A'A R B'B b
-//   grad_U: |z|^2, A = V, B = I     grad_K: scale^2 |Qz|^2, A = V, B = I     grad_Q: scale^2 |z|^2,
-//   A = V, B = K
+//   E[T_hat]       = Vm + (1 - H) V G a        (a finite prompt pulls the output towards Vm)
+//   E|T_hat - T|^2 = |Vb|^2 M2c/tau^2 + tr(VRV') H
+//   E|A(Chat - G)B'|_F^2
+//     = |Ab|^2 |Bb|^2 E[(v-tau^2)^2]/tau^4
+//     + (|Ab|^2 tr BRB' + |Bb|^2 tr ARA' + 2c) E[q]/tau^2
+//     - 2c E[(v-tau^2) h]/tau^2
+//     + |ARB'|_F^2 E[h^2]
+//     + (tr ARA' tr BRB' + |ARB'|_F^2) E[n2],         c = b'A'A R B'B b
+//
+// The error of each metric is a factor times one of these:
+//
+//   output   1                the second line
+//   grad_V   d_v              the second line with V = I
+//   grad_U   |z|^2            the third formula with A = V, B = I
+//   grad_K   scale^2 |Qz|^2   the third formula with A = V, B = I
+//   grad_Q   scale^2 |z|^2    the third formula with A = V, B = K
 //
 // tau = 0 and singular G are welcome; the mean m only moves the output. Valid for tau <= kMaxTau,
 // beyond it a CapabilityError names the sampled engine.

@@ -1,10 +1,10 @@
 // The sums over tokens that softmax reads, drawn without drawing tokens. In white coordinates a
-// Gaussian token seen by one query is g ~ N(0, I), its score tau g_1 (prompt/sampled_prompt.h). A row is a
-// prompt, or a piece of one: `count` iid tokens with
+// Gaussian token seen by one query is g ~ N(0, I), and its score is tau g_1
+// (prompt/sampled_prompt.h). A row is a prompt, or a piece of one: `count` iid tokens with
 //
-//   w = e^{tau g_1 - shift},   x = (g_1 - centre, g_2),
-//   s0 = sum w,   s1 = sum w x,   s2 = sum w x x',   q0 = sum w^2,   q1 = sum w^2 x,   q2 = sum w^2
-//   x x'
+//   w  = e^{tau g_1 - shift},   x = (g_1 - centre, g_2),
+//   s0 = sum w,                s1 = sum w x,            s2 = sum w x x',
+//   q0 = sum w^2,              q1 = sum w^2 x,          q2 = sum w^2 x x'
 //
 // Rows fill SIMD lanes, so short prompts cost no more per token than long ones. `centre` (about
 // min(tau, sqrt(2 log count)), where the weight sits) keeps variances free of cancellation.
@@ -54,8 +54,9 @@ void pair_sums(const Stream& stream, std::span<const ScoreRow> rows, std::int64_
 void single_sums(const Stream& stream, std::span<const ScoreRow> rows, std::int64_t count,
                  std::span<ScoreSums> out);
 
-// Below these no running maximum is needed: 2 * 7.36 * tau + log(128 * 112) < 88, 2 * 8.57 * tau <
-// 690.
+// Below these no running maximum is needed, because
+//   float:   2 * 7.36 * tau + log(128 * 112) < 88
+//   double:  2 * 8.57 * tau < 690
 inline constexpr double kFreeTauFloat = 5.0;
 inline constexpr double kFreeTau = 40.0;
 

@@ -1,19 +1,21 @@
 // Softmax-weighted sums of given tokens: the direct kernels.
 //
 //   s_l = <a, k_l> + b_l,   omega = softmax(s),   t_l = <r, v_l>
-//   tilt          zbar = sum omega_l v_l                                     forward
-//   tilt_product  kbar and sum omega_l (t_l - f)(k_l - kbar), f = sum omega t   VJP in a; with keys
-//   =
-//                 values = tokens it gives zbar and C_hat r in one pass, forward and VJP together
-//   tilt_second   zbar and C_hat
-//   tilt_prefixes zbar of the first n tokens for every requested n, in one pass
-// Many queries and many prompts: many.h.
-// All pass once over memory. Inputs must be finite, except b_l = -inf: a masked token.
+//   tilt           zbar = sum omega_l v_l                            (forward)
+//   tilt_product   kbar = sum omega_l k_l  and
+//                  sum omega_l (t_l - f)(k_l - kbar),  f = sum omega_l t_l      (VJP in a)
+//   tilt_second    zbar and C_hat = sum omega_l (v_l - zbar)(v_l - zbar)'
+//   tilt_prefixes  zbar of the first n tokens, for every requested n
 //
-// Sums. Tokens are read relative to a shift c taken from the data (rounding errors scale with the
-// spread of tokens, not with their distance from 0). T-precision sums run over at most 96 tokens
-// per lane; they are added in double. Leaves of kLeaf tokens are merged in a tree that depends on n
-// only, so results are the same bits for any thread count.
+// Where keys = values = tokens, tilt_product gives zbar and C_hat r, that is the forward pass and
+// the VJP, in one pass. Many queries and many prompts are in many.h. Every function passes over
+// memory once. Inputs must be finite, except that b_l = -inf masks token l.
+//
+// How sums are taken: tokens are read relative to a shift c taken from the data, so that rounding
+// errors scale with the spread of the tokens and not with their distance from 0. Sums in precision
+// T run over at most 96 tokens per lane; these partial sums are added in double. Leaves of
+// kTiltLeaf tokens are merged in a tree that depends on n only, so the bits of a result do not
+// depend on the number of threads.
 #pragma once
 
 #include <memory>

@@ -1,12 +1,15 @@
 // Where training starts: theta of each head, in any parametrisation.
 //
-//   torch           every matrix as torch.nn.Linear(bias=False) makes it: uniform on
-//   +-1/sqrt(fan_in) balanced        BB eq. 9: U = alpha [[S, 0], [0, 0]], r = (0, alpha), |S|_F =
-//   1; S = I/sqrt(d) for
-//                   one head, a random PSD matrix per head for several (equal heads stay equal)
-//   small_identity  U = alpha [[I, 0], [0, 0]], r = (0, alpha)
-//   dense           given (U, r) per head
-// Starts given as (U, r) become K, Q (, V, O) by a balanced factorisation (readout.h).
+//   torch           every entry of every matrix is uniform on [-c, c], c = 1/sqrt(fan_in),
+//                   as torch.nn.Linear(bias=False) draws it
+//   balanced        U = alpha [[S, 0], [0, 0]],  r = (0, alpha),  |S|_F = 1    ([BB26], eq. 9)
+//                   one head:       S = I/sqrt(d)
+//                   several heads:  S = W W' / |W W'|_F, W [d,d] of standard normals, one per head,
+//                                   because heads that start equal stay equal
+//   small_identity  U = alpha [[I, 0], [0, 0]],  r = (0, alpha)
+//   dense           (U, r) is given for each head
+//
+// A start given as (U, r) becomes K, Q (and V, O) by a balanced factorisation (risk/readout.h).
 #pragma once
 
 #include <string>

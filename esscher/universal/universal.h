@@ -2,16 +2,19 @@
 // weights omega do on average. Every expectation of softmax attention over Gaussian tokens is one
 // of them times linear algebra (prompt/exact_gaussian.h).
 //
-//   S = sum omega s      v = sum omega (s - S)^2      h = sum omega^2      q = sum omega^2 (s -
-//   S)^2
+//   S = sum omega s         v = sum omega (s - S)^2
+//   h = sum omega^2         q = sum omega^2 (s - S)^2
 //
 // Computed by the Laplace representation (sum e^s)^-n = int t^{n-1}/(n-1)! exp(-t sum e^s) dt, as
 // one-dimensional integrals over u = log t of the token moments
 //
 //   psi = E[1 - e^-y],   G_k[f] = E[y^k e^-y f(s)],   y = e^{u+s}
 //
-// E prod_j (sum omega^{k_j} f_j) = sum over set partitions of the factors into p blocks B of
-//   L!/(L-p)! int prod_B G_{k(B)}[f_B] (1-psi)^{L-p} du / (n-1)!,   n = sum k_j,  k(B) = sum over B
+// With n = sum_j k_j, f_B = prod_{j in B} f_j and k(B) = sum_{j in B} k_j,
+//
+//   E prod_j (sum omega^{k_j} f_j)
+//     = sum over the set partitions of the factors j into p blocks B of
+//       L!/(L-p)! int prod_B G_{k(B)}[f_B] (1-psi)^{L-p} du / (n-1)!
 //
 // Range: 1 <= L (any 64-bit integer), 0 <= tau <= 600; relative accuracy 1e-10 or better (tested
 // against 50-digit arithmetic). Nothing cancels: the functions are sums of positive integrands,
