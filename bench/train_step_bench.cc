@@ -1,4 +1,4 @@
-// The authors' training step (theory.md section 6: KQVO, d = 5, batch 128, fresh prompts): time per
+// The authors' training step (docs/maths/icl.md: KQVO, d = 5, batch 128, fresh prompts): time per
 // step and per token, sampled engine.
 //
 //   train_step_bench                        steps at several lengths, 1 and 2 threads

@@ -1,4 +1,4 @@
-// The paper's bounds as contracts (Boursier and Boyer, arXiv 2512.11784):
+// The paper's bounds as contracts ([BB26] of docs/references.md):
 //
 //   Prop. 3.1  D(L) <= c_1 sigma^6 ln L / L^{c_2/sigma^2}          output
 //   Prop. 3.4  grad_V likewise;  grad_U <= c_1 sigma^12 (ln L)^2 / L^{c_2/sigma^2}

@@ -1,5 +1,5 @@
 // Transfer from linear attention: the same quantities for linear attention, whose finite-L limit
-// is known in closed form (Zhang, Frei, Bartlett 2024), beside softmax.
+// is known in closed form ([ZFB24] of docs/references.md), beside softmax.
 #include <algorithm>
 #include <cmath>
 

@@ -1,4 +1,5 @@
-// Finite Gaussian prompts without their tokens, exact in law (theory.md section 3, "Sampled").
+// Finite Gaussian prompts without their tokens, exact in law
+// (docs/maths/prompts.md#sampled-scores-instead-of-tokens).
 //
 // z_l iid N(m, F F') are z = m + F xi with xi white. One query (tilt a) and the functionals R [d,n]
 // read xi only in the span of F'a and F'R: with E [k,p] an orthonormal basis of it, its first

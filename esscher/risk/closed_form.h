@@ -27,7 +27,7 @@ double linear_risk(const LinearRegressionTask& task, const Readout& at, Length l
                    Readout* gradient = nullptr);
 
 // Gamma_N = (1 + 1/N) S + (tr(S) + sig2/s2)/N I: the best block W = b A of linear attention at
-// length N is Gamma_N^-1, whatever Sq (ZFB for sig2 = 0, s2 = 1, Sq = S). Gamma_infinity = S.
+// length N is Gamma_N^-1, whatever Sq ([ZFB24] for sig2 = 0, s2 = 1, Sq = S). Gamma_infinity = S.
 Matrix effective_covariance(const LinearRegressionTask& task, Length length);
 
 // Where the block flow ends: b A = Gamma_N^-1 with |A|_F^2 - b^2 = imbalance kept; for the balanced

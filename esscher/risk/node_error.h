@@ -1,6 +1,6 @@
 // The squared error of one softmax head on a prompt of L centred Gaussian tokens, averaged over the
-// prompt (theory.md section 5): with a the tilt, tau^2 = a'Ga, g = r'Ga, q = r'Gr, target y and the
-// universal functions H, m = M2c/tau^2 of (L, tau),
+// prompt (docs/maths/icl.md#risk-of-softmax-at-finite-length). With a the tilt, tau^2 = a'Ga,
+// g = r'Ga, q = r'Gr, target y and the universal functions H, m = M2c/tau^2 of (L, tau),
 //
 //   E (r'zbar - y)^2 = (g - y)^2 - 2 g (g - y) H + g^2 (m - H)/tau^2 + q H
 #pragma once

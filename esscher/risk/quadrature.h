@@ -1,14 +1,18 @@
-// Risk of softmax attention at finite prompt length, exact over the tokens (theory.md section 5).
+// Risk of softmax attention at finite prompt length, exact over the tokens
+// (docs/maths/icl.md#risk-of-softmax-at-finite-length).
 // Given (w, x), with a = U(x,0), G = G_w, tau^2 = a'Ga, g = r'Ga, q = r'Gr, y = w'x and the
 // universal functions H, m = M2c/tau^2 of (L, tau) (universal/universal.h; M1 = tau^2 (1 - H)):
 //
 //   E[(prediction - y)^2 | w, x] = (g - y)^2 - 2 g (g - y) H + g^2 (m - H)/tau^2 + q H
 //
-// and R_L is half of its average over (w, x), by quadrature nodes. R_inf, the average of the first
-// term, is known in closed form and serves as control variate: R_L = c R_inf + average of
-// (error - c (g - y)^2)/2, with c = max(0, 1 - 50/L) unless given (short prompts confine U too
-// little to bear the quartic error of the control). The cost does not depend on L.
-// The gradient is the exact gradient of the quadrature, so a flow of it is a flow. One head,
+// R_L is half of its average over (w, x), by quadrature nodes. R_inf, half of the average of the
+// first term, is known in closed form and serves as control variate:
+//
+//   R_L = c R_inf + average of (error - c (g - y)^2)/2,   c = max(0, 1 - 50/L) unless given
+//
+// For short prompts the risk hardly constrains U. The quadrature error of the control variate grows
+// like |U|^4 and would dominate, so c = 0 there. The cost does not depend on L. The gradient is the
+// exact gradient of the quadrature, so a flow along it lowers the quadrature itself. One head,
 // Gaussian features; other cases: CapabilityError, use simulated_risk (task_risk.h).
 #pragma once
 

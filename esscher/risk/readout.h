@@ -30,7 +30,7 @@ struct Readout {
 using RiskFunction = std::function<double(const Readout& at, Readout* gradient)>;
 
 // Parameter spaces of a gradient flow; theta is the concatenation of the blocks, row by row.
-//   block  A [d,d], b           U = [[A,0],[0,0]], r = (0,b)           (BB eq. 9, ZFB)
+//   block  A [d,d], b           U = [[A,0],[0,0]], r = (0,b)           ([BB26] eq. 9, [ZFB24])
 //   UV     U [D,D], r [D]
 //   KQV    K [k,D], Q [k,D], r [D]                     U = scale K'Q
 //   KQVO   K [k,D], Q [k,D], V [D,D], O [D]            U = scale K'Q, r = V'O

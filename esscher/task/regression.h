@@ -1,4 +1,4 @@
-// In-context linear regression (theory.md section 5):
+// In-context linear regression (docs/maths/icl.md):
 //
 //   w ~ N(0, s2 I_d),   prompt tokens z_l = (x_l, y_l) in R^{d+1},   y_l = w'x_l + eps_l,
 //   x_l = Sigma^{1/2} xi_l,   eps_l ~ N(0, sig2),   query (x, 0) with x = Sigma_q^{1/2} xi,

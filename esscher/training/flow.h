@@ -51,8 +51,9 @@ struct FlowResult {
 FlowResult gradient_flow(const RiskFunction& risk, const Parametrisation& space,
                          const VectorView& theta0, const FlowOptions& options);
 
-// Start of BB eq. 9: U = alpha0 [[Theta Theta', 0], [0, 0]], r = (0, alpha0), |Theta Theta'|_F = 1;
-// `shape` = Theta Theta' up to scale (PSD [d,d], identity if empty).
+// The balanced start ([BB26] eq. 9 of docs/references.md):
+//   U = alpha0 [[Theta Theta', 0], [0, 0]],   r = (0, alpha0),   |Theta Theta'|_F = 1
+// `shape` is Theta Theta' up to scale (PSD [d,d], identity if empty).
 Readout balanced_start(Index d, double alpha0, const MatrixView& shape = Matrix());
 
 // sqrt 2 / (d^{1/4} |Sigma|_op): the paper's theorem starts with 0 < alpha0 < this.

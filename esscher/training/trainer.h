@@ -44,8 +44,9 @@ struct TrainConfig {
   std::int64_t curve_block = 100;  // steps averaged in one point of the loss curve
   double divergence_loss = 1e8;    // a loss above this ends the run
 
-  // The authors' experiment (theory.md section 6): KQVO, D = 6, scores scaled by 1/sqrt(6), SGD
-  // 1e-3, batch 128, w ~ N(0, I/5), noise 0.1 on prompt and query labels, covariance 0.5^|i-j|.
+  // The authors' experiment (docs/maths/icl.md#the-experiment-of-the-authors): KQVO, D = 6, scores
+  // scaled by 1/sqrt(6), SGD 1e-3, batch 128, w ~ N(0, I/5), noise of variance 0.1 on the labels of
+  // prompt and query, covariance 0.5^|i-j|.
   static TrainConfig authors(ModelKind model, Length length);
 
   // Throws ArgumentError naming the field that is wrong.

@@ -42,7 +42,7 @@ TEST(GaussianAverage, TheoryTable) {
   }
 }
 
-// A plain fine sum over z in one dimension, with the formulas of theory.md section 3 per query.
+// A plain fine sum over z in one dimension, with the formulas of docs/maths/prompts.md per query.
 TEST(GaussianAverage, OneDimensionAgainstPlainQuadrature) {
   for (double sigma : {0.3, 0.9}) {
     const GaussianAverage D = one_dimension(sigma, {Metric::output, Metric::grad_u});

@@ -221,7 +221,7 @@ TEST(Sampled, OutputErrorAgreesWithUniversalFunctions) {
   }
 }
 
-// L E|..|^2 tends to the delta-method constants of theory.md section 4.
+// L E|..|^2 tends to the constants of docs/maths/concentration.md#constants-of-the-gradients.
 TEST(Sampled, GradientErrorsReachTheirAsymptoticConstants) {
   const Index d = 3;
   const GaussianLaw law = law_of(13, d, d, 0.5);
