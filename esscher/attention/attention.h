@@ -1,11 +1,12 @@
 // Softmax attention as an operator on measures. With U = scale * K'Q [d,d], V [dv,d], a = U z:
 //
-//   T[mu](z)     = V m_a                     m_a, C_a of the tilted measure (measure/measure.h)
-//   T_lin[mu](z) = V S U z,  S = E z'z'^T    linear attention: second moment, not covariance
+//   T[mu](z)     = V m                m = m_a, mean of the tilted measure (measure/measure.h)
+//   T_lin[mu](z) = V m                m = S a, S = E z'z'^T: linear attention reads the second
+//                                     moment, not the covariance
 //
-// Derivatives, for a cotangent g [dv] and c = C_a V'g (c = S V'g and m = S a for T_lin):
+// Derivatives for a cotangent g [dv], with c = C_a V'g for T and c = S V'g for T_lin:
 //
-//   zbar = U'c,  Ubar = c z',  Vbar = g m',  Kbar = scale * Q Ubar',  Qbar = scale * K Ubar
+//   zbar = U'c,   Ubar = c z',   Vbar = g m',   Kbar = scale * Q Ubar',   Qbar = scale * K Ubar
 //
 // The same call serves a finite prompt (Empirical) and an infinite one (any other measure).
 #pragma once
@@ -38,7 +39,7 @@ class Attention {
   [[nodiscard]] const Matrix& U() const { return U_; }
   [[nodiscard]] const Matrix& V() const { return V_; }
   [[nodiscard]] bool has_kq() const { return kq_.has_value(); }
-  // K(), Q(), scale(): CapabilityError for an operator made by from_uv.
+  // K(), Q() and scale() throw CapabilityError for an operator made by from_uv.
   [[nodiscard]] const Matrix& K() const { return kq().K; }
   [[nodiscard]] const Matrix& Q() const { return kq().Q; }
   [[nodiscard]] double scale() const { return kq().scale; }

@@ -1,4 +1,5 @@
-// What of T[mu_hat_L](z) is compared with its limit, in mean square (Frobenius norm for gradients).
+// The quantity of T[mu_hat_L](z) that is compared with its limit, in mean square (in the Frobenius
+// norm for gradients).
 #pragma once
 
 #include <string>

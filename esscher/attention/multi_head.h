@@ -1,6 +1,8 @@
-// Multi-head attention with an output matrix: heads h = 1..H of outputs T_h [dv_h],
+// Multi-head attention with an output matrix O [p, sum dv_h]. Head h has the output T_h [dv_h], and
 //
-//   y = O (T_1; ...; T_H),  O [p, sum dv_h];    head cotangents are the blocks of O'g, Obar = g T'
+//   y = O T,  T = (T_1; ...; T_H)
+//
+// For a cotangent g [p] the cotangents of the heads are the blocks of O'g, and Obar = g T'.
 #pragma once
 
 #include <vector>
@@ -78,7 +80,7 @@ class MultiHead {
     return out;
   }
 
-  // O'g, g checked.
+  // O'g, after g was checked.
   [[nodiscard]] Vector head_cotangents(const VectorView& g) const;
 
   std::vector<Attention> heads_;

@@ -1,6 +1,6 @@
-// A grid of cells: the one shape of every study. A cell has a key, its rows are a pure function of
-// its index, and a result is assembled from the rows of all cells in the order of the keys. The same
-// cells run here, or into a run on disk and over MPI ranks (store/exec.h), with the same rows.
+// A grid of cells: the one shape of every study. A cell has a key, and its rows are a pure function
+// of its index. A result is assembled from the rows of all cells in the order of the keys. The same
+// cells give the same rows here, or in a run on disk, or over MPI ranks (store/exec.h).
 //
 //   const Cells<PointRow> cells = study.cells();
 //   const StudyResult result = study.assemble(compute_here(cells));

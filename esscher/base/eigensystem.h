@@ -1,6 +1,7 @@
 // Eigenvalues and eigenvectors of a symmetric matrix: A = vectors diag(values) vectors'.
 //
-// A function, because every file that compiles Eigen's solver itself pays six seconds for it.
+// This is a function because every file that compiles Eigen's solver itself pays six seconds for
+// it.
 #pragma once
 
 #include "esscher/base/linalg.h"

@@ -3,12 +3,14 @@
 //
 //   enum class Engine { exact, sampled };
 //   constexpr auto enum_names(Engine) {
-//     return EnumNames<Engine, 2>{"engine", {{{Engine::exact, "exact"}, {Engine::sampled, "sampled"}}}};
+//     return EnumNames<Engine, 2>{
+//         "engine", {{{Engine::exact, "exact"}, {Engine::sampled, "sampled"}}}};
 //   }
 //
-//   name(Engine::exact)            "exact"
-//   parse_enum<Engine>("sampled")  Engine::sampled; ArgumentError with the words there are otherwise
-//   enum_words<Engine>()           {"exact", "sampled"}
+//   name(Engine::exact)            is "exact"
+//   parse_enum<Engine>("sampled")  is Engine::sampled; another word is an ArgumentError that lists
+//                                  the words there are
+//   enum_words<Engine>()           is {"exact", "sampled"}
 #pragma once
 
 #include <array>

@@ -23,7 +23,7 @@ void throw_argument(std::string_view where, std::string_view argument, std::stri
 
 std::string nearest_word(std::string_view word, const std::vector<std::string>& known) {
   std::string best;
-  std::size_t least = word.size() / 2 + 1;  // half of the letters may be wrong, not more
+  std::size_t least = word.size() / 2 + 1;  // at most half of the letters may be wrong
   for (const std::string& candidate : known) {
     std::vector<std::size_t> row(candidate.size() + 1);
     for (std::size_t j = 0; j < row.size(); ++j) row[j] = j;

@@ -39,19 +39,19 @@ class CapabilityError : public Error {
   using Error::Error;
 };
 
-// A file that cannot be read, is malformed, or cannot be written.
+// A file cannot be read, is malformed, or cannot be written.
 class FileError : public Error {
  public:
   using Error::Error;
 };
 
-// A configuration key that is unknown, missing, of the wrong type or has a wrong value.
+// A configuration key is unknown, missing, of the wrong type or has a wrong value.
 class ConfigError : public Error {
  public:
   using Error::Error;
 };
 
-// A computation that started well and failed: no convergence, divergence, lost process.
+// A computation started well and failed: it did not converge, it diverged, or a process was lost.
 class RuntimeFailure : public Error {
  public:
   using Error::Error;
@@ -71,7 +71,7 @@ std::string to_text(double x);
 // The known word that is nearest to this one, by single-letter edits; "" if none is near.
 std::string nearest_word(std::string_view word, const std::vector<std::string>& known);
 
-// The same as DimensionError, for two sizes that must agree.
+// The same as a DimensionError, for two sizes that must agree.
 [[noreturn]] void throw_dimension(std::string_view where, std::string_view argument, long got,
                                   long expected);
 

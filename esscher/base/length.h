@@ -1,4 +1,5 @@
-// Length of a prompt, or cardinality of a measure: a positive integer or infinity.
+// Length of a prompt, or cardinality of a measure: an integer >= 0 or infinity. Functions that need
+// at least one token say so.
 #pragma once
 
 #include <cstdint>

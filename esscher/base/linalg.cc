@@ -30,7 +30,8 @@ Eigensystem checked_psd(std::string_view where, std::string_view argument, const
   return system;
 }
 
-// Eigenvalues below this share of the largest are rounding, not rank.
+// Eigenvalues below this share of the largest one are rounding errors and do not count for the
+// rank.
 constexpr double kRankTolerance = 1e-14;
 
 }  // namespace

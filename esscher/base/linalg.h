@@ -18,9 +18,9 @@ using MatrixView = Eigen::Ref<const Matrix>;
 // Throws ArgumentError naming the first entry that is NaN or infinite.
 void check_finite(std::string_view where, std::string_view argument, const MatrixView& values);
 
-// A PSD matrix G [d,d] as G = F F' with F [d,rank]; singular G is welcome.
+// Factor F [d,rank] of a positive semidefinite matrix G [d,d], so that G = F F'; G may be singular.
 // Throws ArgumentError if G is not square, not symmetric (relative 1e-10) or has an eigenvalue
-// below -1e-10 * max eigenvalue.
+// below -1e-10 times the largest.
 Matrix psd_factor(std::string_view where, std::string_view argument, const MatrixView& G);
 
 // Symmetric PSD square root G^{1/2} [d,d]; same errors.

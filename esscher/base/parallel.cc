@@ -28,8 +28,8 @@ std::atomic<int> g_threads{0};
 
 #ifdef ESSCHER_HAVE_TBB
 
-// Arenas are made once per thread count and live as long as the process: making one costs as much
-// as a short loop.
+// One arena is made per thread count and lives as long as the process, because making one costs as
+// much as a short loop.
 oneapi::tbb::task_arena& arena_of(int threads) {
   static std::mutex mutex;
   static auto& arenas = *new std::map<int, oneapi::tbb::task_arena>;
@@ -37,8 +37,8 @@ oneapi::tbb::task_arena& arena_of(int threads) {
   return arenas.try_emplace(threads, threads).first->second;
 }
 
-// libtbb is not instrumented, so ThreadSanitizer has to be told that a body comes after what was
-// before its loop, and what is after the loop comes after every body.
+// libtbb is not instrumented. ThreadSanitizer has to be told that every body runs after the code
+// before its loop, and that the code after the loop runs after every body.
 class Ordered {
  public:
   Ordered(void* loop, bool is_body) : loop_(loop), is_body_(is_body) { order(is_body_); }
@@ -106,12 +106,12 @@ void parallel_for(std::int64_t n, const std::function<void(std::int64_t)>& body)
         body(i);
       };
       oneapi::tbb::parallel_for(std::int64_t{0}, n, run, context);
-      // When a body of an outer loop throws, oneTBB ends the loops inside the others without a
-      // word: who called them must not go on as if every body had run.
+      // When a body of an outer loop throws, oneTBB silently cancels the loops inside its other
+      // bodies. We throw as well, so that the caller does not continue as if every body had run.
       if (context.is_group_execution_cancelled()) throw RuntimeFailure("interrupted");
     };
-    // A loop inside a loop borrows idle threads of the same arena; isolated, so that a thread that
-    // waits for it does not start an unrelated body of the outer loop.
+    // A loop inside a loop borrows idle threads of the same arena. It is isolated, so that a thread
+    // that waits for it does not start an unrelated body of the outer loop.
     if (InsideLoop::yes()) {
       oneapi::tbb::this_task_arena::isolate(loop);
     } else {

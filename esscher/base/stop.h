@@ -1,6 +1,6 @@
-// Asking a running computation to end. A thread that works under a StopScope has a flag; another
-// thread sets it, and parallel_for (base/parallel.h), whichever thread its bodies run on, throws
-// RuntimeFailure("interrupted") before its next body. Python's Ctrl-C is made of this.
+// Asking a running computation to end. A thread that works under a StopScope has a flag, which
+// another thread may set. parallel_for (base/parallel.h) then throws RuntimeFailure("interrupted")
+// before its next body, on whichever thread that body would run. Ctrl-C in Python uses this.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@ using StopFlag = std::atomic<bool>;
 // The flag the current thread works under, or nullptr.
 const StopFlag* current_stop_flag();
 
-// Throws RuntimeFailure if the flag is set; for long loops that are not a parallel_for.
+// Throws RuntimeFailure if the flag is set. Long loops that are not a parallel_for call it.
 void check_stop(const StopFlag* flag = current_stop_flag());
 
 class StopScope {

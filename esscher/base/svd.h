@@ -1,6 +1,7 @@
-// Singular values of A [m,n]: A = U diag(s) V' on the first columns.
+// Singular value decomposition of A [m,n]: A = U diag(s) V_1', where V_1 holds the first min(m,n)
+// columns of V.
 //
-// A function, because every file that compiles Eigen's SVD itself pays ten seconds for it.
+// This is a function because every file that compiles Eigen's SVD itself pays ten seconds for it.
 #pragma once
 
 #include "esscher/base/linalg.h"

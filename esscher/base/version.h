@@ -1,11 +1,11 @@
-// The version, read from here by CMake and by the Python package.
+// The version. CMake and the Python package read it from this file.
 #pragma once
 
 namespace esscher {
 
 inline constexpr const char* kVersion = "0.1.0";
 
-// Commit the library was built from, "unknown" outside a git checkout.
+// The commit that the library was built from, or "unknown" outside a git checkout.
 const char* build_commit();
 
 }  // namespace esscher

@@ -1,5 +1,6 @@
-// An array in a file: element type, shape, order and bytes. What the .npy, .npz and .safetensors
-// parsers return and their writers take. Elements are little-endian and need not be aligned.
+// An array in a file: element type, shape, order and bytes. The parsers of .npy, .npz and
+// .safetensors files return it and their writers take it. Elements are little-endian and need not
+// be aligned.
 #pragma once
 
 #include <cstdint>
@@ -32,21 +33,21 @@ struct Array {
   [[nodiscard]] std::string shape_text() const;  // "[3,4]"
 };
 
-// Bytes that an array of this type and shape has, or FileError if the product overflows 2^63.
+// The number of bytes of an array of this type and shape; FileError if it is 2^63 or more.
 std::size_t byte_count(std::string_view where, DType dtype, std::span<const std::int64_t> shape);
 
-// Copies; C order.
+// These copy the values, in C order.
 Array array_of(const MatrixView& values);                                        // [rows,cols] F64
 Array vector_array(const VectorView& values);                                    // [n] F64
 Array array_of(std::span<const float> values, std::vector<std::int64_t> shape);  // F32
 
-// Rows [first, first + n) as a Matrix. A 1-d array of n numbers is [n,1], a single number [1,1].
-// FileError, starting with `where`, if the array has more than two dimensions or no elements, or
-// an element is NaN or infinite.
+// All rows, or the rows [first, first + n), as a Matrix. A 1-d array of n numbers becomes [n,1] and
+// a single number [1,1]. Throws a FileError that starts with `where` if the array has more than two
+// dimensions or no elements, or if an element is NaN or infinite.
 Matrix to_matrix(std::string_view where, const Array& array);
 Matrix to_matrix(std::string_view where, const Array& array, Index first, Index n);
 
-// Shape of to_matrix(array).
+// The shape of to_matrix(array).
 struct MatrixShape {
   Index rows;
   Index cols;

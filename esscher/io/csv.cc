@@ -24,7 +24,7 @@ std::string_view unquote(std::string_view text) {
   return quoted ? text.substr(1, text.size() - 2) : text;
 }
 
-// '\0' stands for runs of spaces.
+// '\0' means that fields are separated by one or more spaces.
 char separator_of(std::string_view line) {
   for (const char c : {';', ',', '\t'}) {
     if (line.find(c) != std::string_view::npos) return c;
@@ -62,7 +62,7 @@ class Reader {
     const std::string_view content = trim(text);
     if (content.empty() || content.front() == '#') return;
     if (!separator_) separator_ = separator_of(content);
-    // A final separator belongs to the row: only spaces are trimmed away.
+    // A separator at the end belongs to the row, so only spaces are trimmed.
     split(*separator_ == '\t' ? strip_end(text) : content, *separator_, fields_);
     const bool first = !seen_;
     seen_ = true;

@@ -1,7 +1,7 @@
-// Numbers as text: one row per line, separated by ';', ',', tab or spaces (the first of these that
-// the first row contains). Lines starting with '#' and blank lines are skipped; a first row without
-// any number is a header. Every other field must be a finite number, every row of one length; the
-// FileError names line and column.
+// Numbers as text, one row per line. The separator is the first of ';', ',', tab and spaces that
+// the first row contains. Lines that start with '#' and blank lines are skipped. A first row
+// without any number is a header. Every other field must be a finite number, and all rows must have
+// the same length; the FileError names line and column.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ namespace esscher {
 
 Matrix parse_csv(std::string_view where, Bytes bytes);
 
-// Shortest digits that read back as the same doubles.
+// Writes the shortest digits that read back as the same doubles.
 std::string encode_csv(const MatrixView& values);
 
 }  // namespace esscher

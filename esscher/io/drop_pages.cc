@@ -19,7 +19,7 @@ void drop_pages(const MappedFile& file, Bytes part) {
   const std::size_t first = (offset + page - 1) / page * page;  // a mapping starts at a page
   const std::size_t last = (offset + part.size()) / page * page;
   if (first >= last) return;
-  // Advice that is not taken costs memory, not correctness.
+  // If the system does not take the advice, memory stays in use and nothing else changes.
   (void)::madvise(const_cast<std::byte*>(whole.data()) + first, last - first, MADV_DONTNEED);
 }
 

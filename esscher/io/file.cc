@@ -37,7 +37,7 @@ void write_all(int fd, Bytes bytes, const std::filesystem::path& path) {
 }  // namespace
 
 MappedFile::MappedFile(const std::filesystem::path& path) {
-  // O_NONBLOCK: opening a FIFO must fail below as "not a regular file" instead of waiting.
+  // With O_NONBLOCK opening a FIFO fails below as "not a regular file" instead of waiting.
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (file.fd < 0) fail(path, "cannot open", errno);
   struct stat status {};

@@ -1,5 +1,5 @@
-// Whole files as bytes. Reading maps the file, so a parser may look at a file larger than memory;
-// writing replaces the target in one step, so a reader never sees half a file.
+// Whole files as bytes. Reading maps the file, so a parser may read a file larger than memory.
+// Writing replaces the target in one step, so a reader never sees half a file.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@ namespace esscher {
 
 using Bytes = std::span<const std::byte>;
 
-// A regular file mapped read-only; FileError if it cannot be opened or is not a regular file.
-// The file must not be shortened while it is mapped.
+// A regular file, mapped read-only. Throws FileError if it cannot be opened or is not a regular
+// file. Nobody may shorten the file while it is mapped.
 class MappedFile {
  public:
   explicit MappedFile(const std::filesystem::path& path);
@@ -30,7 +30,8 @@ class MappedFile {
 // The file as text, byte for byte.
 std::string read_text(const std::filesystem::path& path);
 
-// Writes next to `path` and renames over it; FileError leaves an existing file as it was.
+// Writes a file next to `path` and renames it to `path`. If this throws a FileError, an existing
+// file is left as it was.
 void write_file(const std::filesystem::path& path, Bytes bytes);
 void write_text(const std::filesystem::path& path, std::string_view text);
 

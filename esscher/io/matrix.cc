@@ -12,7 +12,7 @@
 namespace esscher {
 namespace {
 
-// "a.npz#x" -> {"a.npz", "x"}; a '#' elsewhere belongs to the file name.
+// Splits "a.npz#x" into {"a.npz", "x"}. A '#' elsewhere belongs to the file name.
 std::pair<std::string, std::string> split_member(const std::string& name) {
   for (const std::string_view extension : {".npz#", ".safetensors#"}) {
     const std::size_t at = name.find(extension);

@@ -1,4 +1,4 @@
-// Matrices and tokens from files, whatever the format.
+// Matrices and tokens from files in any of these formats:
 //
 //   tokens.npy   tokens.csv (.txt .tsv)   model.safetensors#tensor   arrays.npz#name
 //
@@ -11,8 +11,8 @@
 
 namespace esscher {
 
-// Every element finite, at least one of them; a 1-d array of n numbers is [n,1]. FileError names
-// file and position.
+// Throws a FileError that names file and position if an element is not finite or if there is none.
+// A 1-d array of n numbers becomes [n,1].
 Matrix read_matrix(const std::filesystem::path& path);
 
 }  // namespace esscher

@@ -22,7 +22,7 @@ constexpr TypeName kTypes[] = {
     {"<u2", DType::u16}, {"<u4", DType::u32}, {"<u8", DType::u64}, {"|b1", DType::boolean},
 };
 
-// The Python dictionary of the header: exactly the three keys, in any order.
+// Reads the Python dictionary of the header, which must have exactly the three keys, in any order.
 class HeaderParser {
  public:
   HeaderParser(std::string_view where, std::string_view text) : where_(where), text_(text) {}
@@ -190,7 +190,7 @@ std::vector<std::byte> encode_npy(const Array& array) {
   std::string header = header_text(array);
   const bool is_long = header.size() + 64 > 65535;
   const std::size_t start = is_long ? 12 : 10;
-  // Data starts at a multiple of 64, as NumPy writes it, so that a mapped file is aligned.
+  // Data starts at a multiple of 64 bytes, as NumPy writes it, so that a mapped file is aligned.
   header.append(63 - (start + header.size()) % 64, ' ');
   header += '\n';
   std::string prefix(kMagic);

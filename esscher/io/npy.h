@@ -3,9 +3,9 @@
 //   "\x93NUMPY" major minor  header length (2 or 4 bytes)  header  data
 //   header = {'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), }
 //
-// Refused with a FileError: big-endian, pickled (object) and structured arrays, a header with other
-// keys, and a data size that differs from what the shape says. A parser never allocates more than
-// its input justifies.
+// A FileError refuses big-endian, pickled (object) and structured arrays, a header with other keys,
+// and a data size that differs from what the shape says. The parser never allocates more than its
+// input justifies.
 #pragma once
 
 #include <filesystem>
@@ -19,10 +19,10 @@
 
 namespace esscher {
 
-// The array of a whole .npy file; points into `bytes`. `where` starts every message.
+// The array of a whole .npy file. It points into `bytes`. `where` starts every message.
 Array parse_npy(std::string_view where, Bytes bytes);
 
-// The bytes of a .npy file. CapabilityError for BF16, which .npy cannot name.
+// The bytes of a .npy file. Throws CapabilityError for BF16, for which .npy has no name.
 std::vector<std::byte> encode_npy(const Array& array);
 void write_npy(const std::filesystem::path& path, const MatrixView& values);
 
@@ -36,11 +36,11 @@ class NpyReader {
   [[nodiscard]] const Array& array() const { return array_; }
   [[nodiscard]] const MappedFile& file() const { return file_; }  // for drop_pages()
 
-  // Rows [first, first + n) as doubles; FileError at the first that is not finite.
+  // Rows [first, first + n) as doubles. Throws FileError at the first element that is not finite.
   [[nodiscard]] Matrix read(Index first, Index n) const;
 
-  // All rows without a copy, for float32 kernels: rows() * cols() values in row order. Empty if the
-  // file is not aligned F32 in C order. Not checked for NaN.
+  // All rows without a copy, for float32 kernels: rows() * cols() values in row order. The span is
+  // empty if the file is not aligned F32 in C order. Values are not checked for NaN.
   [[nodiscard]] std::span<const float> floats() const;
 
  private:

@@ -17,11 +17,11 @@ constexpr std::uint32_t kEnd64Mark = 0x06064b50;
 constexpr std::uint32_t kLocator64Mark = 0x07064b50;
 constexpr std::size_t kEndSize = 22;
 constexpr std::size_t kLocatorSize = 20;
-constexpr std::uint32_t kIn64 = 0xFFFFFFFF;  // "see the zip64 record"
-constexpr std::uint64_t kBestRatio = 1032;   // deflate never does better
+constexpr std::uint32_t kIn64 = 0xFFFFFFFF;  // the value stands in the zip64 record
+constexpr std::uint64_t kBestRatio = 1032;   // deflate never compresses more than this
 constexpr std::uint16_t kNamesAreUtf8 = 1 << 11;
 
-// Little-endian fields of one archive, every access checked.
+// Little-endian fields of one archive. Every access is checked.
 class Zip {
  public:
   Zip(std::string_view where, Bytes bytes) : where_(where), bytes_(bytes) {}
@@ -56,7 +56,7 @@ struct Directory {
 
 Directory find_directory(const Zip& zip) {
   if (zip.size() < kEndSize) zip.fail("is not a .npz file (too short)");
-  // The end record is last but for a comment of at most 65535 bytes.
+  // Only a comment of at most 65535 bytes may follow the end record.
   const std::uint64_t lowest =
       zip.size() - kEndSize - std::min<std::uint64_t>(zip.size() - kEndSize, 65535);
   for (std::uint64_t at = zip.size() - kEndSize + 1; at-- > lowest;) {
@@ -80,7 +80,7 @@ struct Member {
   std::uint64_t header;  // offset of the local header
 };
 
-// Sizes of 0xFFFFFFFF live in the zip64 extra field (id 1), in this order.
+// Sizes that read 0xFFFFFFFF stand in the zip64 extra field (id 1), in this order.
 void read_zip64(const Zip& zip, std::uint64_t at, std::uint64_t length, Member& member) {
   const std::uint64_t end = at + length;
   while (at + 4 <= end) {
@@ -99,7 +99,7 @@ void read_zip64(const Zip& zip, std::uint64_t at, std::uint64_t length, Member& 
   }
 }
 
-// Reads the entry at `at` and moves it to the next one.
+// Reads the entry at `at` and moves `at` to the next entry.
 Member read_member(const Zip& zip, std::uint64_t& at) {
   if (zip.get(at, 4) != kCentralMark) zip.fail("has a damaged zip directory");
   const std::uint64_t flags = zip.get(at + 8, 2);
@@ -127,7 +127,7 @@ std::vector<std::byte> inflate_bytes(const Zip& zip, const Member& member, Bytes
   std::vector<std::byte> out(member.size);
   z_stream stream{};
   if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) throw std::bad_alloc();
-  // zlib counts in 32 bits, so both sides are fed in pieces.
+  // zlib counts in 32 bits, so input and output are passed in pieces.
   const auto piece = [](std::size_t left) {
     return static_cast<uInt>(std::min<std::size_t>(left, 1U << 30));
   };
@@ -194,7 +194,7 @@ void put_common(std::vector<std::byte>& out, const std::string& name, const Memb
   put(out, 20, 2);
   put(out, kNamesAreUtf8, 2);
   put(out, 0, 2);
-  put(out, 0x00210000, 4);  // 1 January 1980: the file is a function of its contents alone
+  put(out, 0x00210000, 4);  // always 1 January 1980, so that the file depends on its contents alone
   put(out, member.crc, 4);
   put(out, member.size, 4);
   put(out, member.size, 4);

@@ -3,9 +3,9 @@
 //   header = {"name": {"dtype": "F32", "shape": [3,4], "data_offsets": [0,48]}, ...,
 //             "__metadata__": {"key": "text"}}
 //
-// The tensors must cover the data exactly: an offset out of range, an overlap, a hole, a duplicate
-// name or a size that differs from the shape is a FileError. Nothing larger than the header is
-// allocated.
+// The tensors must cover the data exactly. An offset out of range, an overlap, a hole, a duplicate
+// name or a size that differs from the shape is a FileError. The parser allocates nothing larger
+// than the header.
 #pragma once
 
 #include <filesystem>
@@ -29,7 +29,7 @@ struct Safetensors {
 
 Safetensors parse_safetensors(std::string_view where, Bytes bytes);
 
-// The bytes of a file; ArgumentError for Fortran order, which the format does not have.
+// The bytes of a file. Throws ArgumentError for Fortran order, which the format does not have.
 std::vector<std::byte> encode_safetensors(const std::map<std::string, Array>& tensors,
                                           const Metadata& metadata = {});
 
@@ -40,7 +40,7 @@ class SafetensorsFile {
 
   [[nodiscard]] const Safetensors& content() const { return content_; }
   [[nodiscard]] bool has(const std::string& tensor) const;
-  // FileError naming the file and the tensors it has, if there is none of this name.
+  // Throws a FileError that names the file and the tensors it has if none has this name.
   [[nodiscard]] const Array& array(const std::string& tensor) const;
   [[nodiscard]] Matrix matrix(const std::string& tensor) const;
 

@@ -60,7 +60,8 @@ Vector Affine::tilted_cov_times(const VectorView& a, const VectorView& v) const 
 
 Empirical Affine::sample(const Stream& stream, Index n) const {
   const Empirical inner = inner_.sample(stream, n);
-  // Token by token: one product for all would round differently for different n.
+  // Tokens are made one by one, because one product for all would round differently for different
+  // n.
   Matrix tokens(n, dim());
   for (Index l = 0; l < n; ++l) {
     const Vector z = inner.tokens().row(l).transpose();

@@ -2,7 +2,8 @@
 //
 //   Lambda(a) = a'c + Lambda_0(B'a),  m_a = c + B m_0,  C_a = B C_0 B'   (m_0, C_0 at B'a)
 //
-// sigma: sqrt(lambda_max(B Cov B')) if mu_0 is strictly sub-Gaussian, else found numerically.
+// sigma is sqrt(lambda_max(B Cov B')) if mu_0 is strictly sub-Gaussian, and is found numerically
+// otherwise.
 #pragma once
 
 #include "esscher/measure/any_measure.h"
@@ -33,7 +34,7 @@ class Affine {
   [[nodiscard]] std::string name() const { return "affine"; }
 
  private:
-  // B'a, a checked.
+  // B'a, after a was checked.
   [[nodiscard]] Vector pulled_back(const VectorView& a) const;
 
   Vector c_;

@@ -1,5 +1,5 @@
-// A Measure of any type behind one value, for combinators, configuration and Python. Copies share
-// the immutable object. A user's own class that models Measure enters here like the built-in ones.
+// A value that holds a Measure of any type, for combinators, configuration and Python. Copies share
+// the immutable object. A class of a user that models Measure is held like the built-in ones.
 #pragma once
 
 #include <concepts>

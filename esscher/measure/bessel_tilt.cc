@@ -12,7 +12,7 @@ constexpr double kLog2 = 0.693147180559945309417;
 constexpr double kPi = 3.14159265358979323846;
 constexpr double kNegligible = 1e-19;
 constexpr double kHuge = 1e250;
-// Sums whose largest term lies further out start there instead of at j = 0.
+// A sum whose largest term lies beyond this j starts at that term instead of at j = 0.
 constexpr double kFarPeak = 1e5;
 
 double term_ratio(double nu, double k, double j) {
@@ -71,7 +71,7 @@ BesselTilt series_from_zero(double nu, double k) {
   return out;
 }
 
-// The j with D_{j+1}/D_j about 1, by bisection: the ratio decreases in j.
+// The j with D_{j+1}/D_j about 1, by bisection, since the ratio decreases in j.
 double peak(double nu, double k) {
   double low = 0;
   double high = 2 * k + 1;

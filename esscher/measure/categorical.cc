@@ -17,7 +17,7 @@ DiscreteTilt Categorical::tilt(const VectorView& a) const {
   check_tilt("categorical", a, dim());
   const double scale = power_of_two_scale(a);
   const Vector t = a / scale;
-  // The mean score relative to t(0): equal scores give exactly 0.
+  // The mean score is taken relative to t(0), so that equal scores give exactly 0.
   const Vector offset = t.array() - t(0);
   return discrete_tilt(p_, (offset.array() - p_.dot(offset)).matrix(), scale);
 }
@@ -37,7 +37,8 @@ Matrix Categorical::tilted_cov(const VectorView& a) const {
   const DiscreteTilt tilted = tilt(a);
   const Vector& r = tilted.r;
   Matrix cov = -r * r.transpose();
-  // r_i (1 - r_i) with 1 - r_i summed from the others: no cancellation when r_i is close to 1.
+  // In r_i (1 - r_i) the factor 1 - r_i is the sum of the others, so that nothing cancels when r_i
+  // is close to 1.
   double others = 0;
   for (Index i = 0; i < dim(); ++i) {
     if (i != tilted.top) others += r(i);

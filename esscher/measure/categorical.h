@@ -2,8 +2,11 @@
 //
 //   Lambda(a) = log sum p_i e^{a_i},  m_a = r = softmax(a + log p),  C_a = diag(r) - r r'
 //
-// sigma: closed form for two atoms (Kearns-Saul: sigma^2 = 2 * (p_1 - p_2) / (2 log(p_1/p_2)), the
-// factor 2 = |e_1 - e_2|^2; 1/2 for equal ones), else found numerically.
+// For two atoms sigma has a closed form (Kearns and Saul):
+//
+//   sigma^2 = |e_1 - e_2|^2 (p_1 - p_2) / (2 log(p_1/p_2)) = (p_1 - p_2) / log(p_1/p_2)
+//
+// which is 1/2 for p_1 = p_2. Otherwise sigma is found numerically.
 #pragma once
 
 #include "esscher/measure/discrete_tilt.h"

@@ -1,4 +1,4 @@
-// Argument checks shared by the measures.
+// Argument checks that the measures share. Each throws an ArgumentError that starts with `where`.
 #pragma once
 
 #include <string_view>
@@ -7,20 +7,20 @@
 
 namespace esscher {
 
-// The tilt a [d]: right length, finite entries.
+// The tilt a [d] must have the right length (DimensionError otherwise) and finite entries.
 void check_tilt(std::string_view where, const VectorView& a, Index dim);
 
-// A dimension >= 1, returned.
+// Returns the dimension, which must be >= 1.
 Index checked_dim(std::string_view where, Index dim);
 
-// A positive finite number, returned.
+// Returns the value, which must be positive and finite.
 double checked_positive(std::string_view where, std::string_view argument, double value);
 
-// Weights [n], n >= 1, finite, none negative, not all zero; returned divided by their sum.
+// Returns the weights [n] divided by their sum. n >= 1; they must be finite, >= 0 and not all zero.
 Vector normalised_weights(std::string_view where, std::string_view argument,
                           const VectorView& weights);
 
-// A number of tokens >= 0 that fits a matrix [n, dim].
+// The number of tokens of a sample must be >= 1.
 void check_sample_size(std::string_view where, Index n);
 
 }  // namespace esscher

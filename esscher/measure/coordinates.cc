@@ -97,7 +97,8 @@ double UniformCoordinate::draw(const Stream& stream, std::uint64_t i) const {
 }
 
 namespace {
-// 1 - b^2a^2 = (1 - ba)(1 + ba), each factor rounded once: accurate at the edge of the domain.
+// 1 - b^2a^2 = (1 - ba)(1 + ba). Each factor is rounded once, so the product is accurate at the
+// edge of the domain too.
 double domain_gap(double b, double a) { return std::fma(-b, a, 1.0) * std::fma(b, a, 1.0); }
 }  // namespace
 
@@ -111,7 +112,7 @@ double LaplaceCoordinate::variance(double a) const {
   const double gap = domain_gap(b, a);
   return 2 * b * b * (1 + x * x) / (gap * gap);
 }
-// Inverse of the distribution function on each side of 0.
+// Inverts the distribution function on each side of 0.
 double LaplaceCoordinate::draw(const Stream& stream, std::uint64_t i) const {
   const double u = stream.uniform(i);
   return u < 0.5 ? b * std::log(2 * u) : -b * std::log(2 * (1 - u));

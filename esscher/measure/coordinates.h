@@ -14,8 +14,8 @@
 
 namespace esscher {
 
-// The members every iid-coordinate measure shares. Coordinate has log_mgf, mean, variance,
-// draw(stream, i), where i = l*d + j addresses coordinate j of token l.
+// The members that all measures with iid coordinates share. Coordinate has log_mgf, mean, variance
+// and draw(stream, i), where i = l*d + j addresses coordinate j of token l.
 template <class Coordinate>
 class IidCoordinates {
  public:

@@ -7,7 +7,7 @@
 namespace esscher {
 namespace {
 
-// Above this exp(x) is close to overflow, and excess is of the order of x: cancellation is over.
+// Above this exp(x) is close to overflow. There excess is of the order of x, so nothing cancels.
 constexpr double kLargeScore = 500.0;
 
 Index top_atom(const VectorView& p, const VectorView& t) {

@@ -10,8 +10,8 @@
 namespace esscher {
 namespace {
 
-// Weighted mean by compensated products and sums: tokens that cancel give 0, which the
-// relative accuracy of Lambda at tiny tilts needs.
+// Weighted mean by compensated products and sums. Tokens that cancel give exactly 0, which Lambda
+// needs to be accurate at tiny tilts.
 Vector compensated_mean(const Matrix& tokens, const Vector& weights) {
   const Index d = tokens.cols();
   Vector sum = Vector::Zero(d);

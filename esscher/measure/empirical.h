@@ -1,11 +1,12 @@
-// A finite prompt: atoms z_l [n,d] with weights p_l (1/n unless given). Softmax attention reads it
-// as
+// A finite prompt: atoms z_l [n,d] with weights p_l, which are 1/n unless given. Softmax attention
+// reads it through
 //
-//   Lambda(a) = log sum p_l e^{<a,z_l>},  m_a = sum r_l z_l,  C_a = sum r_l (z_l-m_a)(z_l-m_a)',
-//   r = softmax(<a,z_l> + log p_l)
+//   Lambda(a) = log sum p_l e^{<a,z_l>},   r = softmax(<a,z_l> + log p_l)
+//   m_a = sum r_l z_l,                     C_a = sum r_l (z_l - m_a)(z_l - m_a)'
 //
-// This is the plain two-pass reference; deviations are taken from the top-scoring token, so a
-// covariance dominated by one token keeps its relative accuracy however small it is.
+// This is the plain reference in two passes; the fast kernels are in tilt/. Deviations are taken
+// from the token with the largest score, so a covariance that one token dominates keeps its
+// relative accuracy however small it is.
 #pragma once
 
 #include <memory>
@@ -37,7 +38,7 @@ class Empirical {
   [[nodiscard]] Vector mean_shift(const VectorView& a) const;
   [[nodiscard]] Matrix tilted_cov(const VectorView& a) const;
   [[nodiscard]] Vector tilted_cov_times(const VectorView& a, const VectorView& v) const;
-  // Resampling with replacement, equal weights.
+  // Draws atoms with replacement; the tokens of the sample have equal weights.
   [[nodiscard]] Empirical sample(const Stream& stream, Index n) const;
   // Found numerically (see sub_gaussian.h).
   [[nodiscard]] double sub_gaussian() const;

@@ -33,7 +33,7 @@ double Gaussian::log_mgf(const VectorView& a) const {
 
 double Gaussian::centred_log_mgf(const VectorView& a) const {
   const double square = a.dot(mean_shift(a));
-  // Entries of both signs may overflow; the squares of F'a overflow to +inf only.
+  // Here entries of both signs may overflow. The squares of F'a can overflow to +inf only.
   if (!std::isfinite(square)) return 0.5 * (factor_.transpose() * a).squaredNorm();
   return 0.5 * std::max(0.0, square);
 }
@@ -61,7 +61,8 @@ Empirical Gaussian::sample(const Stream& stream, Index n) const {
   Matrix normals(n, factor_.cols());
   stream.fill_normal(0,
                      std::span<double>(normals.data(), static_cast<std::size_t>(normals.size())));
-  // Token by token: one product for all would round differently for different n.
+  // Tokens are made one by one, because one product for all would round differently for different
+  // n.
   Matrix tokens(n, dim());
   for (Index l = 0; l < n; ++l) {
     const Vector g = normals.row(l).transpose();

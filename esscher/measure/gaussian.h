@@ -1,4 +1,4 @@
-// Gaussian N(m, G), G PSD and possibly singular:
+// Gaussian N(m, G), where G is positive semidefinite and may be singular:
 //
 //   Lambda(a) = a'm + a'Ga/2,  m_a = m + Ga,  C_a = G,  sigma = sqrt(lambda_max(G))
 #pragma once

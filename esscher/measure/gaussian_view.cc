@@ -30,7 +30,7 @@ GaussianLaw added(const GaussianLaw& a, const GaussianLaw& b) {
   return {a.mean + b.mean, a.cov + b.cov};
 }
 
-// Every pair of components, combined; the law of two independent mixtures put together.
+// Combines every pair of components: the law of two independent mixtures put together.
 template <class Combine>
 Law all_pairs(const GaussianMixtureLaw& a, const GaussianMixtureLaw& b, const Combine& combine) {
   if (a.weights.size() * b.weights.size() > kMaxMixtureComponents) return std::nullopt;

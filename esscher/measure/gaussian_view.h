@@ -1,5 +1,5 @@
-// Recognising Gaussian laws inside composed measures, so that engines which need N(m,G), or a
-// mixture of such, work on every way of writing one.
+// Recognises Gaussian laws inside composed measures, so that engines that need N(m,G), or a mixture
+// of such laws, work however the law was written.
 #pragma once
 
 #include <optional>
@@ -19,11 +19,13 @@ struct GaussianMixtureLaw {
   std::vector<GaussianLaw> components;  // [k]
 };
 
-// Gaussian; affine images, products and sums of Gaussians; one-component mixtures of these.
+// Recognises Gaussians, affine images, products and sums of Gaussians, and mixtures of these with
+// one component. Empty for any other measure.
 std::optional<GaussianLaw> gaussian_law(const AnyMeasure& measure);
 
-// All of the above (one component), mixtures of mixtures, and affine images, products and sums of
-// mixtures (components multiply out). Refuses beyond kMaxMixtureComponents components.
+// Recognises all of the above (with one component), mixtures of mixtures, and affine images,
+// products and sums of mixtures, whose components multiply out. Empty for any other measure and
+// beyond kMaxMixtureComponents components.
 inline constexpr Index kMaxMixtureComponents = 10000;
 std::optional<GaussianMixtureLaw> gaussian_mixture_law(const AnyMeasure& measure);
 

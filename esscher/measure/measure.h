@@ -4,22 +4,26 @@
 //   m_a = grad Lambda(a)     mean of the exponentially tilted (Esscher-transformed) measure
 //   C_a = Hess Lambda(a)     its covariance
 //
-// A type models Measure when it has the members below; a, v, and results have length d = dim().
-//   cardinality()  number of tokens of a prompt (Empirical and its affine images), else infinity
-//   sample(s, n)   n iid tokens; token l is a pure function of (s, l), so a shorter sample is a
-//                  prefix of a longer one
-//   sub_gaussian() smallest sigma with Lambda(a) - <a,mean> <= sigma^2 |a|^2 / 2 for all a, or
-//   infinity
+// A type models Measure when it has the members of the concept below. a, v and the results have
+// length d = dim(). Some members need a word:
 //
-// Two members are optional. They keep relative accuracy where Lambda(a) - <a,mean> is far below
-// <a,mean>; without them the plain difference is used:
-//   centred_log_mgf(a)  Lambda(a) - <a,mean>
-//   mean_shift(a)       m_a - mean
-//   second_moment_times(v)  (E z'z'^T) v without the matrix
-//   strictly_sub_gaussian() true if Lambda(a) - <a,mean> <= a'Cov a / 2 for all a
+//   cardinality()   number of tokens of a prompt (Empirical and its affine images), else infinity
+//   sample(s, n)    n iid tokens; token l is a pure function of (s, l), so a shorter sample is a
+//                   prefix of a longer one
+//   sub_gaussian()  smallest sigma with Lambda(a) - <a,mean> <= sigma^2 |a|^2 / 2 for all a, or
+//                   infinity
 //
-// Errors: DimensionError for a wrong length, ArgumentError for a NaN or infinite a, DomainError
-// where Lambda(a) is infinite.
+// Four members are optional. The first two keep relative accuracy where Lambda(a) - <a,mean> is far
+// below <a,mean>; without them the plain difference is used. Without the third the matrix is
+// formed; without the fourth the answer is false.
+//
+//   centred_log_mgf(a)       Lambda(a) - <a,mean>
+//   mean_shift(a)            m_a - mean
+//   second_moment_times(v)   (E z'z'^T) v
+//   strictly_sub_gaussian()  true if Lambda(a) - <a,mean> <= a'Cov a / 2 for all a
+//
+// Errors: a wrong length is a DimensionError, a NaN or infinite a an ArgumentError, and a point
+// where Lambda(a) is infinite a DomainError.
 #pragma once
 
 #include <concepts>

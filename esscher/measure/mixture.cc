@@ -12,12 +12,13 @@
 namespace esscher {
 namespace {
 
-// Components whose Lambda overflows (|a| ~ 1e154 and up) are compared as equals: no inf - inf.
+// Components whose Lambda overflows (|a| ~ 1e154 and more) are compared as equal, to avoid inf -
+// inf.
 constexpr double kLargestExcess = 1e300;
 
 }  // namespace
 
-// mean_excess = sum p_k D_k; discrete works on the centred scores x_k - mean_excess.
+// mean_excess = sum p_k D_k, and `discrete` is the tilt of the centred scores x_k - mean_excess.
 struct Mixture::Tilt {
   double mean_excess = 0;
   DiscreteTilt discrete;
@@ -47,7 +48,7 @@ Mixture::Tilt Mixture::tilt(const VectorView& a) const {
   }
   Tilt out;
   out.mean_excess = weights_.dot(excess);
-  // Differences first: for equal components the scores are exactly 0.
+  // Differences of means come first, so that equal components have scores of exactly 0.
   Vector x = offsets_ * a;
   for (Index i = 0; i < k; ++i) x(i) += weights_.dot((excess(i) - excess.array()).matrix());
   out.discrete = discrete_tilt(weights_, x, 1.0);
@@ -92,7 +93,8 @@ Vector Mixture::mean_shift(const VectorView& a) const {
   return out;
 }
 
-// m_k(a) - m_a [k,d], relative to the top component so that a dominant one loses nothing.
+// m_k(a) - m_a [k,d], computed relative to the top component, so that a dominant component loses no
+// digits.
 Matrix Mixture::tilted_offsets(const Tilt& tilted, const VectorView& a) const {
   const Index k = weights_.size();
   Matrix out = offsets_;

@@ -3,8 +3,8 @@
 //   Lambda(a) = log sum p_k e^{Lambda_k(a)},  r = softmax(log p_k + Lambda_k(a))
 //   m_a = sum r_k m_k,  C_a = sum r_k (C_k + (m_k - m_a)(m_k - m_a)')      (m_k, C_k at a)
 //
-// With D_k = Lambda_k(a) - <a,mean_k> and the scores x_k = <a, mean_k - mean> + D_k, everything is
-// done on centred scores (discrete_tilt.h), so tiny tilts keep their relative accuracy.
+// Everything is computed from the centred scores x_k = <a, mean_k - mean> + D_k, where
+// D_k = Lambda_k(a) - <a,mean_k> (discrete_tilt.h), so tiny tilts keep their relative accuracy.
 #pragma once
 
 #include <vector>
@@ -31,8 +31,8 @@ class Mixture {
   [[nodiscard]] Vector mean_shift(const VectorView& a) const;
   [[nodiscard]] Matrix tilted_cov(const VectorView& a) const;
   [[nodiscard]] Vector tilted_cov_times(const VectorView& a, const VectorView& v) const;
-  // Token l takes component k chosen by uniform l of split(0), and token l of component k drawn
-  // from split(1 + k).
+  // Uniform l of split(0) chooses the component k of token l, which is token l of the sample of
+  // component k from split(1 + k).
   [[nodiscard]] Empirical sample(const Stream& stream, Index n) const;
   [[nodiscard]] double sub_gaussian() const;
   [[nodiscard]] std::string name() const { return "mixture"; }

@@ -6,7 +6,7 @@ namespace esscher {
 namespace {
 
 constexpr double kLog2 = 0.693147180559945309417;
-// Below this the series are used; above, the direct forms cancel by less than a factor of 4.
+// Below this |a| the series are used. Above it the direct forms cancel by less than a factor of 4.
 constexpr double kSeries = 2.0;
 
 // sum_{k >= 1} c_k a^{2k} / (2k+1)! with c_k = 1, and with c_k = 2k.

@@ -1,10 +1,11 @@
-// Closed forms of one coordinate, each accurate to a few ulp relative for every finite a and free
-// of overflow. Small |a| uses series with terms of one sign, large |a| takes e^{|a|} out first.
+// Closed forms of one coordinate. Each is accurate to a few ulp for every finite a and does not
+// overflow. For small |a| they use series with terms of one sign; for large |a| they take the
+// factor e^{|a|} out first.
 #pragma once
 
 namespace esscher {
 
-// Rademacher: log cosh a = |a| + log1p(e^{-2|a|}) - log 2 = log1p(2 sinh^2(a/2)); sech^2 a.
+// Rademacher: log cosh a = |a| + log1p(e^{-2|a|}) - log 2 = log1p(2 sinh^2(a/2)), and sech^2 a.
 double log_cosh(double a);
 double sech_squared(double a);
 

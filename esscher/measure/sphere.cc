@@ -41,7 +41,7 @@ Matrix RadialMeasure::tilted_cov(const VectorView& a) const {
   const BesselTilt tilt = bessel_tilt(sphere_dim_, radius_ * norm);
   const Vector u = norm > 0 ? Vector(a / norm) : Vector(Vector::Zero(dim_));
   const double square = radius_ * radius_;
-  Matrix cov = u * u.transpose();  // scaled afterwards: exactly symmetric
+  Matrix cov = u * u.transpose();  // scaled afterwards, so that it is exactly symmetric
   cov *= square * (tilt.along - tilt.across);
   cov.diagonal().array() += square * tilt.across;
   if (dim_ == 1) cov(0, 0) = square * tilt.along;

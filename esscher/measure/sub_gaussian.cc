@@ -20,7 +20,7 @@ double ratio(const AnyMeasure& mu, const Vector& a) {
   return square > 0 ? 2.0 * mu.centred_log_mgf(a) / square : 0.0;
 }
 
-// Runs a -> (m_a - m)/f(a) to its fixed point; f never decreases on the way.
+// Iterates a -> (m_a - m)/f(a) to its fixed point. f never decreases on the way.
 double ascend(const AnyMeasure& mu, Vector a) {
   double best = ratio(mu, a);
   for (int step = 0; step < kMaxIterations && best > 0; ++step) {
@@ -48,7 +48,7 @@ Start best_radius(const AnyMeasure& mu, const Vector& u) {
   return best;
 }
 
-// Unit directions to start from, both signs taken by the caller.
+// Unit directions to start from. The caller tries both signs.
 std::vector<Vector> directions(const AnyMeasure& mu, const Matrix& cov) {
   const Eigensystem system = eigensystem(cov);
   std::vector<Vector> list;

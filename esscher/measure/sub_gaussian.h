@@ -2,12 +2,12 @@
 //
 //   sigma^2 = sup_a f(a),   f(a) = 2 (Lambda(a) - <a,m>) / |a|^2,   f(0) = lambda_max(Cov)
 //
-// A stationary point of f satisfies m_a - m = f(a) a, and the map a -> (m_a - m) / f(a) never
-// lowers f, since Lambda is convex and lies above its tangent at a. The search takes the best
-// radius along the principal axes of the covariance and along the tokens of a fixed small sample,
-// runs this map from the best of these starts, and keeps the largest value. Every value is
-// attained, so the answer never exceeds sigma; it equals sigma when a start lies in the basin of
-// the global maximum, which tests check for two atoms, the closed forms, and dense scans in one
+// A stationary point of f satisfies m_a - m = f(a) a. The map a -> (m_a - m) / f(a) never lowers f,
+// since Lambda is convex and lies above its tangent at a. The search takes the best radius along
+// the principal axes of the covariance and along the tokens of a fixed small sample, runs this map
+// from the best of these starts, and keeps the largest value. Every value of f is attained at some
+// a, so the answer never exceeds sigma. It equals sigma if a start lies in the basin of the global
+// maximum. Tests check this for two atoms, for the closed forms and, by dense scans, in one
 // dimension.
 #pragma once
 

@@ -1,7 +1,9 @@
 // Sum of independent parts, e.g. a measure plus Gaussian noise; all parts on R^d.
 //
-//   Lambda, m_a and C_a add.   sigma: sqrt(lambda_max(Cov)) if every part is strictly sub-Gaussian,
-//   infinite if a part's is, else found numerically.
+//   Lambda(a) = sum Lambda_k(a),  m_a = sum m_k,  C_a = sum C_k          (m_k, C_k at a)
+//
+// sigma is sqrt(lambda_max(Cov)) if every part is strictly sub-Gaussian, infinite if that of a part
+// is, and found numerically otherwise.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// Numbers shared by the scalar and the SIMD form of the generators.
+// Constants that the scalar and the SIMD form of the generators share.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ inline constexpr int kRounds = 10;
 
 namespace esscher::normal_double {
 
-// log(m 2^k), m in [sqrt(1/2), sqrt(2)), f = m - 1, s = f/(2+f):
-//   s (f^2/2 + R(s^2)) + k ln2_lo - f^2/2 + f + k ln2_hi          (fdlibm e_log.c, < 1 ulp)
+// With m in [sqrt(1/2), sqrt(2)), f = m - 1 and s = f/(2+f), as in e_log.c of fdlibm (< 1 ulp),
+//   log(m 2^k) = s (f^2/2 + R(s^2)) + k ln2_lo - f^2/2 + f + k ln2_hi
 inline constexpr double kLn2High = 6.93147180369123816490e-01;
 inline constexpr double kLn2Low = 1.90821492927058770002e-10;
 inline constexpr double kLog[7] = {6.666666666666735130e-01, 3.999999999940941908e-01,
@@ -28,8 +28,9 @@ inline constexpr std::uint64_t kOne = 0x3FF0000000000000;
 inline constexpr std::uint64_t kMantissa = 0x000FFFFFFFFFFFFF;
 inline constexpr std::uint64_t kTwo52 = 0x4330000000000000;  // bits of 2^52
 
-// sin x = x + x^3 (S0 + S1 x^2 + ..), cos x = 1 - x^2/2 + x^4 (C0 + C1 x^2 + ..) on |x| <= pi/4
-// (fdlibm k_sin.c, k_cos.c).
+// On |x| <= pi/4, as in k_sin.c and k_cos.c of fdlibm,
+//   sin x = x + x^3 (S0 + S1 x^2 + ..)
+//   cos x = 1 - x^2/2 + x^4 (C0 + C1 x^2 + ..)
 inline constexpr double kSin[6] = {-1.66666666666666324348e-01, 8.33333333332248946124e-03,
                                    -1.98412698298579493134e-04, 2.75573137070700676789e-06,
                                    -2.50507602534068634195e-08, 1.58969099521155010221e-10};
@@ -42,8 +43,10 @@ inline constexpr double kQuarterPi = 7.85398163397448278999e-01;
 
 namespace esscher::normal_float {
 
-// Minimax fits: log(1+f) = f P(f) for 1+f in [sqrt(1/2), sqrt(2)), error 4e-8 |f| + 1e-9;
-// sin(pi/4 y) = y S(y^2), cos(pi/4 y) = C(y^2) on |y| <= 1, error 3e-8.
+// Minimax fits:
+//   log(1+f) = f P(f)             1+f in [sqrt(1/2), sqrt(2)), error 4e-8 |f| + 1e-9
+//   sin(pi/4 y) = y S(y^2)        |y| <= 1, error 3e-8
+//   cos(pi/4 y) = C(y^2)          |y| <= 1, error 3e-8
 inline constexpr float kLog[8] = {0.9999998211860657F,  -0.5000063180923462F, 0.3333611488342285F,
                                   -0.2496049553155899F, 0.19874423742294312F, -0.17323389649391174F,
                                   0.16409990191459656F, -0.10119298100471497F};

@@ -13,7 +13,7 @@ void sphere_point(const Stream& stream, std::uint64_t i, double radius, std::spa
   stream.fill_normal(i * d, out);
   double square = 0;
   for (const double x : out) square += x * x;
-  // In one dimension a normal can be exactly zero with probability 2^-52; any point will do then.
+  // In one dimension a normal is exactly zero with probability 2^-52. Any point will do then.
   if (square == 0) {
     out[0] = 1;
     square = 1;
@@ -39,7 +39,7 @@ CategoricalDraw::CategoricalDraw(const VectorView& weights) {
 
 Index CategoricalDraw::operator()(double uniform) const {
   const double target = uniform * cumulative_.back();
-  // upper_bound skips categories of weight zero; rounding can reach the end, where the last
+  // upper_bound skips categories of weight zero. Rounding can reach the end, where the last
   // category of positive weight is the answer.
   const auto found = std::upper_bound(cumulative_.begin(), cumulative_.end(), target);
   if (found != cumulative_.end()) return found - cumulative_.begin();
@@ -64,9 +64,9 @@ double gamma_draw(const Stream& stream, double shape) {
     const double v = root * root * root;
     const double u = stream.uniform(at + 2);  // another block than the normal's
     const double x2 = x * x;
-    // Implies the exact condition below, which needs two logarithms.
+    // This implies the exact condition below, which needs two logarithms.
     if (u < 1 - 0.0331 * x2 * x2) return d * v;
-    // log v = 3 log1p(c x): no cancellation when shape is huge.
+    // log v = 3 log1p(c x) does not cancel when shape is huge.
     if (std::log(u) < 0.5 * x2 + d * (1 - v + 3 * std::log1p(c * x))) return d * v;
   }
 }

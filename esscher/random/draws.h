@@ -1,4 +1,4 @@
-// Draws made of uniforms and normals. Each is a pure function of its stream (and index).
+// Draws that are made of uniforms and normals. Each is a pure function of its stream (and index).
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace esscher {
 // normals [i d, (i+1) d) of the stream.
 void sphere_point(const Stream& stream, std::uint64_t i, double radius, std::span<double> out);
 
-// Index k with probability proportional to weights[k] >= 0: inversion of one uniform.
+// Draws the index k with probability proportional to weights[k] >= 0, by inversion of one uniform.
 class CategoricalDraw {
  public:
   // Throws ArgumentError for a negative or non-finite weight or a zero sum.
@@ -26,11 +26,12 @@ class CategoricalDraw {
   std::vector<double> cumulative_;
 };
 
-// Gamma(shape, scale 1), shape > 0 (Marsaglia and Tsang 2000). A rejection method, so it takes a
-// stream of its own and may read any number of its values; about 1.05 tries for shape >= 1.
+// Gamma(shape, scale 1), shape > 0, by the method of Marsaglia and Tsang (2000). It rejects, so it
+// takes a stream of its own and may read any number of its values; it needs about 1.05 tries for
+// shape >= 1.
 double gamma_draw(const Stream& stream, double shape);
 
-// Chi-square with `dof` > 0 degrees of freedom, up to 1e15 and beyond.
+// Chi-square with `dof` > 0 degrees of freedom; dof may be 1e15 and more.
 double chi_square_draw(const Stream& stream, double dof);
 
 }  // namespace esscher

@@ -1,5 +1,5 @@
-// SIMD bodies of the generators of stream.h: the same operations in the same order as the scalar
-// form in stream.cc, hence the same bits. Included once per Highway target.
+// SIMD bodies of the generators of stream.h. They do the same operations in the same order as the
+// scalar form in stream.cc and hence give the same bits. Included once per Highway target.
 #if defined(ESSCHER_RANDOM_NORMAL_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ESSCHER_RANDOM_NORMAL_INL_H_
 #undef ESSCHER_RANDOM_NORMAL_INL_H_
@@ -32,7 +32,7 @@ struct Words {
   VU64 x0, x1, x2, x3;
 };
 
-// The round keys of a seed, broadcast once: inside a loop they are memory operands.
+// The round keys of a seed, broadcast once, so that a loop reads them as memory operands.
 struct RoundKeys {
   explicit RoundKeys(std::uint64_t seed) {
     auto key0 = static_cast<std::uint32_t>(seed);
@@ -50,8 +50,8 @@ struct RoundKeys {
   HWY_ALIGN_MAX std::uint64_t key[2 * philox::kRounds][kMaxLanes];
 };
 
-// counter = (index, id) per lane. A 32x32->64 product reads low halves only, so the high halves may
-// hold anything and no masking is needed between rounds.
+// One round. The counter is (index, id) in each lane. A 32x32->64 product reads low halves only, so
+// the high halves may hold anything and no masking is needed between rounds.
 HWY_INLINE void philox_round(Words& x, VU64 key0, VU64 key1) {
   const DU64 d64;
   const DU32 d32;
@@ -75,7 +75,8 @@ HWY_INLINE Words philox_words(VU64 index, VU64 id, const RoundKeys& keys) {
   return x;
 }
 
-// Two vectors of blocks, their rounds side by side: the latency of one hides behind the other.
+// Two vectors of blocks, whose rounds alternate, so that the CPU works on one while it waits for
+// the other.
 HWY_INLINE void philox_words(VU64 index_a, VU64 index_b, VU64 id, const RoundKeys& keys, Words& a,
                              Words& b) {
   const DU64 d64;
@@ -107,7 +108,8 @@ HWY_INLINE VF64 uniform_double(VU64 bits) {
                  hn::Set(d, 0x1p-52));
 }
 
-// a + b c and its chains, as two roundings on every target.
+// a + b c, always as two roundings. A fused multiply-add, which only some targets have, would give
+// other bits.
 template <class V>
 HWY_INLINE V plus_times(V a, V b, V c) {
   return hn::Add(a, hn::Mul(b, c));
@@ -158,7 +160,8 @@ HWY_INLINE void normal_pair(VU64 radius, VU64 angle, VF64& even, VF64& odd) {
                 hn::BitCast(d, hn::And(hn::ShiftLeft<1>(angle), sign)));
 }
 
-// Two vectors that go through the same operations side by side, for the same reason.
+// Two vectors that go through the same operations in turn, so that the CPU works on one while it
+// waits for the other. both(f, x, ..) applies f to the first vectors and to the second ones.
 template <class V>
 struct Two {
   V a, b;
@@ -247,7 +250,8 @@ HWY_INLINE void normal_pair(const Two<VU32>& first, const Two<VU32>& second, Two
       rho, cosine, sine, second);
 }
 
-// Word j of the blocks of even (a) and odd (b) 32-bit lanes, side by side.
+// Puts one word of each block into the 32-bit lanes: blocks a into even lanes, blocks b into odd
+// ones.
 HWY_INLINE VU32 interleave_words(VU64 a, VU64 b) {
   const DU32 d32;
   return hn::OddEven(hn::BitCast(d32, hn::ShiftLeft<32>(b)), hn::BitCast(d32, a));

@@ -15,7 +15,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace esscher::HWY_NAMESPACE {
 
-// A vector of float normals as doubles; the first `wanted` of them.
+// Stores the first `wanted` float normals of a vector as doubles.
 HWY_INLINE void store_promoted(const float* from, std::size_t wanted, double* to) {
   const DF64 d;
   const hn::Rebind<float, DF64> half;

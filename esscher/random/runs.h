@@ -1,5 +1,5 @@
-// Runs of normals side by side: what a loop over prompts draws for each of them. A run is a pure
-// function of (seed, stream, first block).
+// Independent sequences ("runs") of normals, one per prompt of a batch, generated in parallel SIMD
+// lanes. A sequence is a pure function of (seed, stream, first block).
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace esscher {
 
-// Normals 0 .. n-1 of the runs that begin with these blocks, out [n, runs]: float normals
-// (sfc-inl.h) in double.
+// Normals 0 .. n-1 of the sequences that begin with these blocks, out [n, sequences]. They are
+// float normals (sfc-inl.h) stored as doubles.
 void fill_runs(const Stream& stream, std::span<const std::uint64_t> first_block,
                std::span<double> out);
 

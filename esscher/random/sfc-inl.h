@@ -1,19 +1,24 @@
-// Long runs of float normals, one run per 32-bit lane, for loops that read every token of a prompt
-// once and in order. The block of a Stream (Philox, 128 bits) is the whole state of a run, which
-// sfc32 (C. Doty-Humphrey, PractRand; 64-bit form: NumPy's SFC64) carries on:
+// Long sequences ("runs") of float normals, one per 32-bit lane, for loops that read every token of
+// a prompt once and in order. One Philox block of a Stream (128 bits) is the state (a, b, c, n)
+// with which the generator sfc32 starts (C. Doty-Humphrey, PractRand; NumPy's SFC64 is its 64-bit
+// form):
 //
 //   out = a + b + n,  n += 1,  a = b ^ b>>9,  b = c + (c<<3),  c = rotl(c, 21) + out
 //
-// A bijection of a state that is uniform stays uniform, so no warming up is needed; the counter n
-// makes the period at least 2^32 words. A run is a pure function of (seed, stream, block), and a
-// word takes 10 instructions per vector against 42 for Philox. Included once per Highway target.
+// The step is a bijection and the first state is uniform, so every later state is uniform and no
+// warming up is needed. The counter n makes the period at least 2^32 words. A run is a pure
+// function of (seed, stream, block). A word takes 10 instructions per vector, against 42 for
+// Philox. Included once per Highway target.
 //
-// Normals from two words r, t: rho (cos phi -+ sin phi) as in stream.h, with
-//   sign of the first: top bit of r         rho^2 = -log u,  phi = pi/4 y
-//   sign of the second: lowest bit of r     u = (m + (t mod 256 + 1/2)/256) 2^-30, m: the others
-//                                           y = (t as int32) 2^-31
-// |x| <= 7.36, absolute error < 2e-6, radii below 0.03 on a grid, as Stream::normal32. Fused where
-// the target can: the last bits depend on it, as those of any sum over tokens do.
+// Two words r and t give two normals rho (cos phi -+ sin phi), as in stream.h, with
+//
+//   rho^2 = -log u,   u = (m + (t mod 256 + 1/2)/256) 2^-30,   m = the 30 middle bits of r
+//   phi   = pi/4 y,   y = (t as int32) 2^-31
+//   signs: the top bit of r for the first normal, the lowest bit of r for the second
+//
+// |x| <= 7.36, the absolute error is below 2e-6, and radii below 0.03 lie on a grid, as for
+// Stream::normal32. Multiply-adds are fused where the target can fuse them, so the last bits depend
+// on the target, as those of any sum over tokens do.
 #if defined(ESSCHER_RANDOM_SFC_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ESSCHER_RANDOM_SFC_INL_H_
 #undef ESSCHER_RANDOM_SFC_INL_H_
@@ -43,8 +48,8 @@ struct Sfc32 {
   }
 };
 
-// The runs that begin with first_block[0 .. lanes-1]; the array is one longer, since it is read in
-// pairs.
+// The runs that begin with first_block[0 .. lanes-1]. The array has one element more, because it is
+// read in pairs.
 HWY_INLINE Sfc32 start_runs(const Stream& stream, const std::uint64_t* first_block) {
   const DU64 d64;
   HWY_ALIGN_MAX std::uint64_t even[hn::MaxLanes(DU64())];
@@ -61,8 +66,8 @@ HWY_INLINE Sfc32 start_runs(const Stream& stream, const std::uint64_t* first_blo
           interleave_words(a.x3, b.x3)};
 }
 
-// 0 < u <= 1 from the middle bits of r and eight of t: m - 1, and 1 + fine read as a float, the
-// eight bits being the top of its mantissa.
+// u of the formula above, 0 < u <= 1, as the sum of (m - 1) 2^-30 and of 2^-30 (1 + ..), a float
+// whose top mantissa bits are the eight bits of t.
 HWY_INLINE VF32 open_unit(VU32 r, VU32 t) {
   const DF32 d;
   const DU32 d32;
@@ -85,7 +90,7 @@ HWY_INLINE VF32 minus_log(VF32 u) {
   const VU32 exponent =  // k 2^23
       hn::And(hn::Sub(bits, hn::Set(d32, kSqrtHalf)), hn::Set(d32, ~kMantissa));
   const VF32 f = hn::Sub(hn::BitCast(d, hn::Sub(bits, exponent)), hn::Set(d, 1.0F));
-  const VF32 f2 = hn::Mul(f, f);  // pairs of coefficients: a shorter chain than one by one
+  const VF32 f2 = hn::Mul(f, f);  // coefficients in pairs need fewer dependent steps
   VF32 p = hn::MulAdd(c(7), f, c(6));
   p = hn::MulAdd(p, f2, hn::MulAdd(c(5), f, c(4)));
   p = hn::MulAdd(p, f2, hn::MulAdd(c(3), f, c(2)));
@@ -115,8 +120,8 @@ HWY_INLINE void turn(VF32 rho_squared, VU32 r, VU32 t, VF32& first, VF32& second
 }
 
 // The next `pairs` pairs of normals of every lane: normals [2 pairs, lanes], work [pairs, lanes].
-// Three loops, not one: a chain from words to normals takes 80 cycles, and too few of such long
-// bodies fit into the window in which a CPU overlaps them.
+// There are three loops instead of one. From words to normals a body would take 80 cycles of
+// dependent steps, and too few such bodies fit into the window in which a CPU overlaps them.
 HWY_INLINE void next_normals(Sfc32& state, std::size_t pairs, float* normals, float* work) {
   const DF32 d;
   const DU32 d32;

@@ -13,8 +13,8 @@
 namespace esscher {
 namespace {
 
-// y = M v + shift over the field of two elements; M is lower triangular with ones on the diagonal,
-// bit 0 = most significant, so it permutes the intervals of every width 2^-k.
+// y = M v + shift over the field of two elements, bit 0 the most significant one. M is lower
+// triangular with ones on the diagonal, so it permutes the intervals of every width 2^-k.
 class Scramble {
  public:
   explicit Scramble(const Stream& stream) {

@@ -1,6 +1,6 @@
-// Sobol points with a random linear matrix scramble and digital shift (Matousek 1998): every point
-// is uniform, so averages over a net are unbiased, and as accurate as with Owen's scrambling;
-// independent scramblings show their error.
+// Sobol points with a random linear matrix scramble and digital shift (Matousek 1998). Every point
+// is uniform, so averages over such a net are unbiased. They are as accurate as with Owen's
+// scrambling, and the spread over independent scramblings shows their error.
 #pragma once
 
 #include "esscher/base/linalg.h"
@@ -13,7 +13,7 @@ namespace esscher {
 inline constexpr Index kMaxSobolDims = 1000;
 Matrix scrambled_sobol(Index dims, int m, const Stream& stream);
 
-// The same through the inverse normal: N(0, I) in R^dims.
+// The same points mapped by the inverse normal distribution function: N(0, I) in R^dims.
 Matrix sobol_normals(Index dims, int m, const Stream& stream);
 
 }  // namespace esscher

@@ -25,7 +25,7 @@ Stream::Block philox4x32(Stream::Block x, std::uint32_t key0, std::uint32_t key1
   return x;
 }
 
-// Exact: 52 bits and a half fit the 53-bit significand.
+// This is exact, because 52 bits and a half fit into the 53-bit significand.
 double to_uniform(std::uint64_t bits) { return (static_cast<double>(bits >> 12) + 0.5) * 0x1p-52; }
 
 double log_double(double u) {
@@ -42,7 +42,8 @@ double log_double(double u) {
   return s * (half_square + (odd + even)) + k * kLn2Low - half_square + f + k * kLn2High;
 }
 
-// Half `odd` of the pair (rho (cos - sin), rho (cos + sin)) with random signs.
+// The first normal of the pair (rho (cos - sin), rho (cos + sin)) with random signs, or the second
+// one if `odd`.
 double pair_double(std::uint64_t radius_bits, std::uint64_t angle_bits, bool odd) {
   using namespace normal_double;
   const double rho = std::sqrt(-log_double(to_uniform(radius_bits)));
@@ -71,8 +72,8 @@ float log_float(float u) {
   return k * kLn2 + f * p;
 }
 
-// The same in float. Radius: 31 bits of the first word and 8 of the second, which only matter in
-// the tail; angle: the top 22 bits of the second; signs: its bits 1 and 0.
+// The same in float. The radius takes 31 bits of the first word and 8 of the second, which matter
+// in the tail only. The angle takes the top 22 bits of the second word, the signs its bits 1 and 0.
 float pair_float(std::uint32_t first, std::uint32_t second, bool odd) {
   using namespace normal_float;
   const auto coarse = static_cast<float>(static_cast<std::int32_t>(first >> 1));
@@ -96,7 +97,7 @@ Stream::Block Stream::block(std::uint64_t index) const {
                     high(seed_));
 }
 
-// Children are numbered by a Philox block under a key no draw uses (the complement of the seed).
+// The id of a child is a Philox block under the complement of the seed, a key that no draw uses.
 Stream Stream::split(std::uint64_t child) const {
   const Block block =
       philox4x32({low(child), high(child), low(stream_), high(stream_)}, ~low(seed_), ~high(seed_));

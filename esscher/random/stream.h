@@ -3,13 +3,18 @@
 //
 //   block(i) = Philox4x32-10(key = seed, counter = (i, s))          four 32-bit words
 //
-// Draws of one kind are addressed by their own index i; use different streams (split) for draws
+// Draws of one kind are addressed by their own index i. Use different streams (split) for draws
 // that must be independent of each other.
 //
-// Normals: Box-Muller in the form  rho (cos phi -+ sin phi),  rho = sqrt(-log u),  phi uniform on
-// (-pi/4, pi/4), and two independent random signs, which is the polar method without quadrants.
-// Logarithm, sine and cosine are polynomials evaluated with IEEE + - * / sqrt only, never fused:
-// the same bits on every CPU, compiler and SIMD target (tests/data/philox_kat.txt).
+// Normals come in pairs by the method of Box and Muller, in the form
+//
+//   +- rho (cos phi - sin phi),  +- rho (cos phi + sin phi),   rho = sqrt(-log u)
+//
+// with phi uniform on (-pi/4, pi/4) and two independent random signs, so that sine and cosine are
+// needed on one quadrant only. Logarithm, sine and cosine are polynomials evaluated with IEEE
+// + - * / sqrt only, never fused, so their bits are the same on every CPU, compiler and SIMD target
+// (tests/data/philox_kat.txt).
+//
 //   normal(i)    u on 2^52 midpoints: |x| <= 8.57, the mass beyond is 1e-17; error < 1e-15
 //   normal32(i)  u on 2^39 midpoints, phi on 2^22: |x| <= 7.45, the mass beyond is 1e-13;
 //                absolute error < 2e-6; radii below 0.03 lie on a grid of steps up to 3e-4

@@ -1,4 +1,4 @@
-// Vectorised Stream::fill_*: whole blocks by SIMD, the ragged ends by the scalar form.
+// Vectorised Stream::fill_*. Whole blocks are filled by SIMD code, the ends by the scalar form.
 #include <algorithm>
 #include <cstddef>
 
@@ -15,8 +15,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace esscher::HWY_NAMESPACE {
 
-// Each body fills out[0 .. per_block * blocks) for whole vectors of blocks and returns how many
-// blocks it did.
+// Each body fills out[0 .. per_block * blocks) for whole vectors of blocks and returns the number
+// of blocks that it filled.
 std::size_t fill_uniform_blocks(const Stream& stream, std::uint64_t block, std::size_t blocks,
                                 double* out) {
   const DU64 d64;
@@ -87,7 +87,8 @@ HWY_EXPORT(fill_normal32_blocks);
 
 namespace {
 
-// Scalar up to the next block boundary, `blocks_at` from there, scalar for what is left.
+// The scalar form fills up to the next block boundary, `blocks_at` goes on from there, and the
+// scalar form fills the rest.
 template <std::size_t per_block, class T, class One, class Blocks>
 void fill(std::uint64_t first, std::span<T> out, const One& one, const Blocks& blocks_at) {
   const std::size_t head =

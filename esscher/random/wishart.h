@@ -2,9 +2,12 @@
 //
 //   sum_{l<=L} z_l z_l' ,  z_l iid N(0, G)      is Wishart(G, L)
 //
-// With G = F F' (F [d,k], k the rank) it is F A A' F' for Bartlett's lower-trapezoidal A [k,
-// min(k,L)]: A_jj^2 ~ chi-square(L - j), A_ij ~ N(0,1) below the diagonal, all independent. O(d^3)
-// for any L from 1 to 1e15, any rank of G, and L < k.
+// With G = F F' (F [d,k], k the rank) it is F A A' F' for Bartlett's lower trapezoidal matrix A
+// [k, min(k,L)], whose entries are independent:
+//
+//   A_jj^2 ~ chi-square(L - j),  j = 0, 1, ..        A_ij ~ N(0,1) below the diagonal
+//
+// The cost is O(d^3) for any L from 1 to 1e15 and any rank of G; L may be smaller than k.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +17,7 @@
 
 namespace esscher {
 
-// A [k, min(k,L)] as above: Gram of L standard normal tokens in R^k is A A'.
+// A [k, min(k,L)] as above; A A' is the Gram matrix of L standard normal tokens in R^k.
 Matrix bartlett_factor(const Stream& stream, Index k, std::int64_t L);
 
 // Wishart(F F', L) / L  [d,d] for a factor F [d,k] (psd_factor).

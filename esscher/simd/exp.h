@@ -1,10 +1,11 @@
 // The exponential that all kernels share, and what it promises.
 //
-//   x < lowest             0 (also -inf); e^lowest is 1.6e-38 in float, 3e-308 in double
+//   x < lowest             0, also at -inf; e^lowest is 1.6e-38 in float, 3e-308 in double
 //   lowest <= x <= highest error at most max_ulp units in the last place, on every target
 //   x > highest            +inf
 //   NaN                    NaN
-// The test of this folder reads the same table.
+//
+// The test of this folder reads the same table (exp_contract).
 #pragma once
 
 #include <span>
@@ -29,7 +30,7 @@ constexpr ExpContract<T> exp_contract() {
   }
 }
 
-// y[i] = e^{x[i]}; y may be x. Sizes must agree.
+// y[i] = e^{x[i]}. y may be x. The sizes must agree.
 void exp_array(std::span<const float> x, std::span<float> y);
 void exp_array(std::span<const double> x, std::span<double> y);
 

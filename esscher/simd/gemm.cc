@@ -16,14 +16,15 @@ namespace esscher::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// A(i,p) stands at a[i * row + p * col]: both A and A' without a copy.
+// A(i,p) is a[i * row + p * col], so that A and A' are read without a copy.
 struct Left {
   const double* a;
   Index row;
   Index col;
 };
 
-// C[R rows, 3 vectors] += A[R,depth] B[depth, 3 vectors]; 4 x 3 accumulators fill AVX2's registers.
+// C[R rows, 3 vectors] += A[R,depth] B[depth, 3 vectors]. 4 x 3 accumulators fill the registers of
+// AVX2.
 template <int R, int W, class D>
 HWY_INLINE void tile(D d, Left left, const double* b, Index b_stride, double* c, Index c_stride,
                      Index depth) {
@@ -113,7 +114,8 @@ HWY_INLINE void squares_tile(D d, const double* const* a, const double* w, Index
   }
 }
 
-// R rows against all columns of W, each panel of columns only as deep as it is not zero.
+// R rows against all columns of W. Each panel of columns is read only as far down as it is not
+// zero.
 template <int R>
 HWY_INLINE void squares_block(const double* const* a, const double* w, const double* centre,
                               Index n, double* out) {
@@ -128,7 +130,7 @@ HWY_INLINE void squares_block(const double* const* a, const double* w, const dou
   for (; j < n; ++j) squares_tile<R, 1>(one, a, w + j, n, centre + j, j + 1, out);
 }
 
-// Rows a + row(i) * a_stride for i < m; rows = nullptr: all of them in turn.
+// The rows are a + rows[i] * a_stride for i < m, or the first m rows if rows is nullptr.
 void WhitenedSquares(const double* a, Index a_stride, const Index* rows, const double* w,
                      const double* centre, Index m, Index n, double* out) {
   const auto row = [&](Index i) { return a + (rows ? rows[i] : i) * a_stride; };
@@ -143,7 +145,7 @@ void WhitenedSquares(const double* a, Index a_stride, const Index* rows, const d
   }
 }
 
-// y += x * row over columns [from, n), a few columns before `from` included.
+// y += x * row over the columns [from, n). A few columns before `from` may be changed too.
 HWY_INLINE void add_row(double x, const double* row, Index from, Index n, double* y) {
   const hn::ScalableTag<double> d;
   const Index N = hn::Lanes(d);
@@ -155,8 +157,8 @@ HWY_INLINE void add_row(double x, const double* row, Index from, Index n, double
   for (; j < n; ++j) y[j] += x * row[j];
 }
 
-// W = U^-1 for C = U'U, U upper triangular; C [n,n] is overwritten by U. Row after row, and only
-// what is right of the diagonal counts.
+// W = U^-1 for C = U'U with U upper triangular; C [n,n] is overwritten by U. Rows are treated in
+// order, and only entries on and right of the diagonal are meaningful.
 void InverseFactor(double* c, Index n, double* w) {
   for (Index k = 0; k < n; ++k) {
     double* row = c + k * n;
@@ -209,7 +211,7 @@ HWY_EXPORT(WhitenedSquares);
 HWY_EXPORT(GatherRoots);
 HWY_EXPORT(InverseFactor);
 
-// The part of C += A' A, A [m,d], on and right of the diagonal, and some of what is left of it.
+// C += A' A, A [m,d], on and right of the diagonal. Some entries left of it are changed too.
 void add_half_gram(const double* a, Index stride, Index m, Index d, double* c) {
   constexpr Index kPanel = 12;  // rows of C at a time
   for (Index i = 0; i < d; i += kPanel) {

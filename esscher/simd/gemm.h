@@ -1,5 +1,6 @@
-// Products of dense double matrices at the speed of the machine the program runs on. Eigen,
-// compiled for the oldest supported processor, runs at a quarter of it; these are where it matters.
+// Products of dense double matrices at the speed of the machine that the program runs on. Eigen is
+// compiled for the oldest supported processor and runs at a quarter of that speed. These functions
+// replace it where that matters.
 #pragma once
 
 #include <span>
@@ -17,16 +18,17 @@ void add_gram(const MatrixView& A, const MatrixView& B, Matrix& C);
 // C += A' A for symmetric C, at little more than half the cost.
 void add_gram(const MatrixView& A, Matrix& C);
 
-// C += sum_i weights_i a a', sum += sum_i weights_i a over the rows a = A[rows_i]; C symmetric.
+// With a_i = A[rows_i]:  C += sum_i weights_i a_i a_i',  sum += sum_i weights_i a_i.  C is
+// symmetric.
 void add_weighted_gram(const MatrixView& A, std::span<const Index> rows,
                        std::span<const double> weights, Matrix& C, Vector& sum);
 
-// Upper triangular W with W W' = C^-1, and log det C; C [d,d] symmetric positive definite (NaN
-// otherwise).
+// The upper triangular W with W W' = C^-1, and log det C. C [d,d] must be symmetric positive
+// definite; the result is NaN otherwise.
 Matrix inverse_factor(const Matrix& C, double& log_determinant);
 
-// |W' a - centre|^2 for the rows a of A [m,d], or for the listed ones; W [d,d] upper triangular
-// (what stands below the diagonal must be zero), centre [d]. The exponents of Gaussian densities.
+// |W' a - centre|^2 for the rows a of A [m,d], or for the listed rows. These are the exponents of
+// Gaussian densities. W [d,d] is upper triangular, with zeros below the diagonal; centre [d].
 Vector whitened_squares(const MatrixView& A, const Matrix& W, const Vector& centre);
 Vector whitened_squares(const MatrixView& A, std::span<const Index> rows, const Matrix& W,
                         const Vector& centre);

@@ -1,5 +1,5 @@
-// Which instruction sets a SIMD file is compiled for; include before any Highway header.
-// The two left out differ from their neighbours by instructions no kernel here uses.
+// The instruction sets that a SIMD file is compiled for. Include this before any Highway header.
+// The two sets left out differ from their neighbours by instructions that no kernel here uses.
 #pragma once
 
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)

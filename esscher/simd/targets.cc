@@ -24,7 +24,7 @@ namespace {
 
 HWY_EXPORT(Name);
 
-// Every target this CPU can run, whatever is forced now.
+// Every target that this CPU can run, whether or not another one is forced now.
 std::vector<std::int64_t> available() {
   static const std::vector<std::int64_t> targets = hwy::SupportedAndGeneratedTargets();
   return targets;

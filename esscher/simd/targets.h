@@ -1,7 +1,7 @@
-// Which instruction set the kernels run on.
+// The instruction set that the kernels run on.
 //
-// Kernels are compiled once per target (x86-64: SCALAR, SSE4, AVX2, AVX3; arm64: NEON, SVE..) and
-// the best one this CPU has is taken at the first call. The environment variable ESSCHER_TARGET
+// Kernels are compiled once per target (x86-64: SCALAR, SSE4, AVX2, AVX3; arm64: NEON, SVE, ..).
+// The first call chooses the best target that this CPU has. The environment variable ESSCHER_TARGET
 // names another one, e.g. ESSCHER_TARGET=SSE4. Results of different targets differ by rounding
 // only.
 #pragma once

@@ -1,9 +1,10 @@
 // A reduction whose shape depends on the number of parts only.
 //
-// Parts are pushed in order, whoever computed them. Two neighbouring subtrees of 2^k parts are
-// merged as soon as both are there, as a binary counter carries, so the tree and hence every bit of
-// the result are the same for any thread count, chunk size or machine. Depth is log2(parts):
-// rounding errors grow like the logarithm of their number. Memory: one value per level.
+// Parts are pushed in order, whichever thread computed them. Two neighbouring subtrees of 2^k parts
+// are merged as soon as both are there, as a binary counter carries. The tree, and hence every bit
+// of the result, is therefore the same for any thread count, chunk size or machine. Its depth is
+// log2(parts), so rounding errors grow like the logarithm of the number of parts. It keeps one
+// value per level.
 #pragma once
 
 #include <cstdint>

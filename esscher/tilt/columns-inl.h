@@ -1,4 +1,4 @@
-// Inner loops for short tokens: a tile is turned into columns, so that tokens stand in lanes.
+// Inner loops for short tokens. A tile of tokens is transposed, so that each lane holds one token.
 
 #if defined(ESSCHER_TILT_COLUMNS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ESSCHER_TILT_COLUMNS_INL_H_
@@ -19,8 +19,8 @@ HWY_BEFORE_NAMESPACE();
 namespace esscher::detail::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Coordinate j of tokens l .. of a tile at p + j * stride + l, relative to the shift; aligned, and
-// zero from the last token to the next multiple of kColumnUnit vectors.
+// A transposed tile: coordinate j of token l is at p + j * stride + l, relative to the shift.
+// Columns are aligned, and zero from the last token to the next multiple of kColumnUnit vectors.
 template <class T>
 struct Columns {
   T* p;
@@ -28,7 +28,7 @@ struct Columns {
   std::size_t d;
 };
 
-// Vectors of tokens that ColumnDots takes at a time.
+// The number of vectors of tokens that ColumnDots takes at a time.
 inline constexpr std::size_t kColumnUnit = 4;
 
 #if HWY_TARGET == HWY_SCALAR
@@ -58,7 +58,7 @@ HWY_INLINE hn::Vec<D> LoadBlocks(D d, const T* p, std::size_t step) {
   }
 }
 
-// Transposes squares of lanes within blocks: x[i] becomes lane i of each x, block by block.
+// Transposes the square of lanes of each 128-bit block: lane j of x[i] becomes lane i of x[j].
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE void TransposeBlocks(D d, V* x) {
   const auto lower = [](auto tag, V a, V b) HWY_ATTR {
@@ -111,13 +111,13 @@ HWY_INLINE void ColumnDots(D d, Columns<T> x, std::size_t first, std::size_t m, 
   }
 }
 
-// How far ahead of their use tokens are fetched. Also past the last row, where the next prompt of a
-// batch lies: a prefetch reads nothing that the program could see. Gains a tenth when the tokens
-// come from memory, costs a twentieth when they are in cache.
+// How far ahead of their use tokens are fetched. The fetch goes on past the last row, where the
+// next prompt of a batch lies; a prefetch has no effect that the program could see. It gains a
+// tenth of the time if the tokens come from memory and costs a twentieth if they are in cache.
 inline constexpr std::uintptr_t kAheadBytes = 4096;
 
-// Tokens first .. first + m of `rows`, relative to `shift` (zero beyond d), to columns, and their
-// dot products as ColumnDots has them, while they are in registers.
+// Transposes the tokens first .. first + m of `rows`, relative to `shift` (zero beyond d), and
+// takes their dot products, as ColumnDots does, while they are in registers.
 template <bool kPair, class D, class T = hn::TFromD<D>>
 HWY_INLINE void ToColumns(D d, const Rows<T>& rows, std::size_t first, std::size_t m,
                           const T* shift, const T* a, const T* r, Columns<T> to, T* HWY_RESTRICT s,
@@ -125,7 +125,7 @@ HWY_INLINE void ToColumns(D d, const Rows<T>& rows, std::size_t first, std::size
   constexpr std::size_t kB = kBlockLanes<T>;
   const std::size_t N = hn::Lanes(d), stride = static_cast<std::size_t>(rows.stride);
   const T* p = rows.data + first * stride;
-  // Blocks of columns may read past the end of a row, but not past the last one.
+  // Blocks of columns may read past the end of a row, but not past the end of the last row.
   const std::size_t past = (to.d + kB - 1) / kB * kB - to.d;
   const std::size_t left = (static_cast<std::size_t>(rows.n) - first - 1) * stride;
   std::size_t l = 0;

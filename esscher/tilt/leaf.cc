@@ -20,22 +20,22 @@
 HWY_BEFORE_NAMESPACE();
 namespace esscher::detail::HWY_NAMESPACE {
 
-// Most tokens in a tile. Sums in T are this short, and the tile stays in cache between the dot
-// products and the sums.
+// The largest number of tokens in a tile. Sums in T have at most this many terms, and the tile
+// stays in cache between the dot products and the sums.
 inline constexpr std::size_t kTile = 64;
 
-// Long rows get tiles of about 2 KiB, so that dot products and sums take turns quickly and memory
-// idles less. CPU time per token at d = 64 from memory, on a busy machine: 2 KiB 31.9 ns, 4
-// KiB 34.8, 8 KiB 33.4 (before rows were read in order); without prefetch 38 against 31.
+// Long rows get tiles of about 2 KiB, so that dot products and sums alternate quickly and memory is
+// idle for a shorter time. Measured per token at d = 64 from memory, on a busy machine: 31.9 ns
+// with tiles of 2 KiB, 34.8 with 4 KiB, 33.4 with 8 KiB; 38 instead of 31 without prefetch.
 inline std::size_t TileTokens(std::size_t row_bytes) {
   return std::clamp<std::size_t>(2048 / row_bytes / 8 * 8, 8, kTile);
 }
 
-// Tokens up to this long are turned into columns. A lane then sees one token in N, so a tile can
-// hold N times more of them; 512 of them, in columns, stay in cache.
+// Tokens of at most kShort coordinates are transposed. With N lanes each lane then adds one token
+// in N, so a tile may hold N times as many tokens. 512 transposed tokens stay in cache.
 inline constexpr std::size_t kShort = 8, kShortTile = 512;
 
-// One matrix of the leaf as the inner loops see it.
+// One matrix of the leaf, as the inner loops read it.
 template <class T>
 struct Side {
   Rows<T> rows;
@@ -55,8 +55,8 @@ struct Side {
     return {copy, width};
   }
 
-  // The rows of the tile that starts at `first`, if it is a whole one. Rows shorter than a cache
-  // line are left to the hardware.
+  // The rows of the tile that starts at `first`, if it is a whole tile. Rows shorter than a cache
+  // line are left to the hardware prefetcher.
   Ahead AheadOf(std::size_t first, std::size_t tokens) const {
     const auto stride = static_cast<std::size_t>(rows.stride);
     const bool dense = rows.stride == rows.d && stride * sizeof(T) >= 64;
@@ -97,7 +97,8 @@ class Leaf {
  private:
   using D = hn::ScalableTag<T>;
 
-  // All buffers from one aligned block per thread: a leaf can be as short as one token.
+  // All buffers are parts of one aligned block per thread, because a leaf may have only one token
+  // and allocating many buffers would then take longer than the leaf.
   void Allocate() {
     const std::size_t N = hn::Lanes(D());
     const auto pad = [N](std::size_t n) { return (n + N - 1) / N * N; };
@@ -140,7 +141,7 @@ class Leaf {
     tile_sum_ = take_zero(width);
     tile_product_ = take_zero(width);
     tile_second_ = take(second);
-    used = (used + 2 * N - 1) / (2 * N) * (2 * N);  // doubles are aligned like vectors of them
+    used = (used + 2 * N - 1) / (2 * N) * (2 * N);  // align doubles like vectors of doubles
     auto* wide = reinterpret_cast<double*>(take((2 * width + second) * 8 / sizeof(T)));
     std::fill_n(wide, 2 * width + second, 0.0);
     sum_ = wide;
@@ -166,7 +167,7 @@ class Leaf {
     }
     const Tile<T> keys = keys_.At(first, m);
     const Tile<T> values = one_matrix_ ? keys : values_.At(first, m);
-    // Fetched during the dot products and during the sums.
+    // These rows are fetched during the dot products and during the sums.
     const Ahead then = one_matrix_ ? Ahead() : keys_.AheadOf(first + tile_, tile_);
     const Ahead later = (one_matrix_ ? keys_ : values_).AheadOf(first + tile_, tile_);
     constexpr int kMany = 32 / sizeof(T), kFew = 4;
@@ -185,7 +186,7 @@ class Leaf {
     if (task_.second) AddSecond(x, m);
   }
 
-  // The tile's sums in T to the leaf's in double.
+  // Adds the sums of the tile, in T, to those of the leaf, in double.
   template <bool kProduct>
   void AddTile() {
     AddTo(sum_, tile_sum_, x_->width);
@@ -194,7 +195,7 @@ class Leaf {
     AddTo(product_, tile_sum_, x_->width, f_tile_ - f_first_);
   }
 
-  // Dot products to scores, and those to weights. False if the whole tile weighs nothing.
+  // Turns dot products into scores and scores into weights. False if the whole tile weighs nothing.
   template <bool kProduct>
   bool FinishScores(std::size_t first, std::size_t m) {
     if (task_.bias != nullptr) {
@@ -207,8 +208,8 @@ class Leaf {
     return Weigh<kProduct>(m);
   }
 
-  // Scores to weights e^{s - max}, and k = w (t - f) with f the tile's own mean of t, so that the
-  // sums in T are centred. False if the whole tile weighs nothing.
+  // Turns scores into weights w = e^{s - max} and makes k = w (t - f), where f is the mean of t
+  // over the tile, so that the sums in T are centred. False if the whole tile weighs nothing.
   template <bool kProduct>
   bool Weigh(std::size_t m) {
     const D d;
@@ -220,7 +221,7 @@ class Leaf {
     for (std::size_t l = N; l < m; l += N) max_v = hn::Max(max_v, hn::Load(d, s + l));
     const T tile_max = hn::GetLane(hn::MaxOfLanes(d, max_v));
     if (tile_max == -std::numeric_limits<T>::infinity()) return false;
-    if (!(tile_max <= max_)) Raise(tile_max);  // NaN raises too, and so reaches the result
+    if (!(tile_max <= max_)) Raise(tile_max);  // true for NaN too, which thus reaches the result
     const auto max_l = hn::Set(d, max_);
     auto norm_v = hn::Zero(d), t_v = hn::Zero(d);
     for (std::size_t l = 0; l < m; l += N) {
@@ -283,8 +284,8 @@ class Leaf {
       second_[i] += static_cast<double>(tile_second_[i]);
   }
 
-  // From sums about the shift to the state. k_sum is what rounding left of sum w (t - f) = 0:
-  // taking it times the mean off the product makes that exactly centred in x.
+  // Makes the state from sums about the shift. k_sum is what rounding left of sum w (t - f) = 0;
+  // subtracting k_sum times the mean from the product centres it exactly in x.
   void Finish() {
     const auto dim = static_cast<std::size_t>(x_->rows.d);
     out_.max = norm_ == 0 ? -std::numeric_limits<double>::infinity()

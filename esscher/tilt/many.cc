@@ -17,10 +17,10 @@ using detail::LeafTask;
 using detail::ManySums;
 using detail::ManyTask;
 
-// Prompts per unit of parallel work.
+// The number of prompts in one piece of parallel work.
 constexpr Index kPromptsPerTask = 8;
 
-// Leaves in flight at once for tilt_many.
+// The number of leaves that tilt_many computes at once.
 constexpr Index kWave = 256;
 
 struct MergeManySums {
@@ -102,7 +102,8 @@ TiltRows tilt_batch(const Rows<T>& queries, const Rows<T>& r, const Rows<T>& tok
     double* product = with_product ? result.product.row(p).data() : nullptr;
     LeafSums sums{0, 0, 0, result.mean.row(p).data(), product, nullptr};
     if (length > 0 && length <= kTiltLeaf) {
-      // Straight into the result: a short prompt costs less than the memory of a TiltState.
+      // The sums go straight into the result, because a short prompt costs less than allocating a
+      // TiltState.
       run_leaf(LeafTask<T>{a.data(), r_p, prompt, prompt, nullptr, true, false}, sums);
     } else {
       const std::span<const T> r_span(r_p, with_product ? static_cast<std::size_t>(d) : 0);

@@ -1,9 +1,11 @@
 // Many queries over the same tokens, and many small prompts with one query each.
 //
-//   tilt_many   row i: mean_i = sum_l softmax_l(<a_i, k_l> + b_l) v_l. Tokens are read once per 64
-//               queries; scores and sums are register-tiled matrix products on cached tiles.
-//   tilt_batch  row i: the mean, and with r_i the product C_hat_i r_i, of prompt i alone.
-// Same shifts, sums, trees and guarantees as tilt.h.
+//   tilt_many   row i is mean_i = sum_l softmax_l(<a_i, k_l> + b_l) v_l
+//   tilt_batch  row i is the mean of prompt i alone and, if r_i is given, the product C_hat_i r_i
+//
+// tilt_many reads the tokens once per 64 queries. Its scores and sums are matrix products of tiles
+// that stay in cache, with accumulators in registers. Shifts, sums, trees and guarantees are those
+// of tilt.h.
 #pragma once
 
 #include <span>
@@ -23,14 +25,14 @@ template <class T>
 TiltRows tilt_many(const Rows<T>& queries, const Rows<T>& keys, const Rows<T>& values,
                    std::span<const T> log_weights = {});
 
-// queries [b,d]; tokens [b*length,d]: prompt i is rows i*length .. (i+1)*length; r [b,d], or no
-// rows: means only.
+// queries [b,d]; tokens [b*length,d], where prompt i is the rows i*length .. (i+1)*length; r [b,d],
+// or no rows if only means are wanted.
 template <class T>
 TiltRows tilt_batch(const Rows<T>& queries, const Rows<T>& r, const Rows<T>& tokens, Index length);
 
 namespace detail {
 
-// Queries of one block: their packed copy and their sums stay in cache.
+// The number of queries in one block. Their packed copy and their sums stay in cache.
 inline constexpr Index kQueryBlock = 64;
 
 template <class T>
@@ -40,7 +42,7 @@ struct ManyTask {
   const T* bias = nullptr;  // [n] or null
 };
 
-// Per query: max score, normaliser, weighted sum.
+// For each query the largest score, the normaliser and the weighted sum.
 struct ManySums {
   Vector max, norm;  // [q]
   Matrix sum;        // [q,dv]

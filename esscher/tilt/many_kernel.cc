@@ -24,7 +24,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 // Rows of the register tile, and tokens per tile of sums.
 inline constexpr std::size_t kRows = 6, kTokens = 16 * kRows;
 
-// y[g, 0..2N) = sum_i x[g * x_row + i * x_col] * panel[i, 0..2N), g < G: twelve sums in registers.
+// y[g, 0..2N) = sum_i x[g * x_row + i * x_col] * panel[i, 0..2N) for g < G, with twelve sums in
+// registers.
 template <std::size_t G, class D, class T = hn::TFromD<D>>
 HWY_INLINE void RowsTimesPanel(D d, const T* x, std::size_t x_row, std::size_t x_col,
                                const T* panel, std::size_t n, T* y) {
@@ -65,7 +66,8 @@ void MatrixTimesPanel(D d, const T* x, std::size_t rows, std::size_t x_row, std:
   }
 }
 
-// to[j] = from[j] - shift[j], j < n; `to` and `shift` aligned, like whole rows of them.
+// to[j] = from[j] - shift[j] for j < n. `to` and `shift` are aligned and have room for whole
+// vectors.
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE void Shifted(D d, const T* HWY_RESTRICT from, const T* HWY_RESTRICT shift, std::size_t n,
                         T* HWY_RESTRICT to) {
@@ -77,7 +79,7 @@ HWY_INLINE void Shifted(D d, const T* HWY_RESTRICT from, const T* HWY_RESTRICT s
   for (; j < n; ++j) to[j] = from[j] - shift[j];
 }
 
-// Queries stand in lanes everywhere, two vectors of them (a panel) at a time.
+// Each lane holds one query everywhere. Two vectors of queries are a panel.
 template <class T>
 class Many {
  public:
@@ -113,7 +115,8 @@ class Many {
 
   void Allocate() {
     panel_ = 2 * hn::Lanes(D());
-    // Whole panels, so that what follows in the block is aligned, doubles too.
+    // Sizes are rounded up to whole panels, so that the next buffer in the block is aligned, also
+    // for doubles.
     const auto pad = [this](std::size_t n) { return (n + panel_ - 1) / panel_ * panel_; };
     q_ = static_cast<std::size_t>(task_.queries.n);
     dk_ = static_cast<std::size_t>(task_.keys.d);
@@ -141,8 +144,9 @@ class Many {
     sum_ = reinterpret_cast<double*>(take(q_padded_ * dv_ * wide));
   }
 
-  // Reads tokens first + l .. + rows: scores them and keeps their values for the sums. A few tokens
-  // at a time, with the next few on their way, so that memory works all the time, not in bursts.
+  // Reads `rows` tokens from first + l on, scores them and keeps their values for the sums. It
+  // takes a few tokens at a time while the next few are being fetched, so that memory is busy all
+  // the time.
   void Score(std::size_t first, std::size_t l, std::size_t rows) {
     for (std::size_t g = 0; g < rows; ++g) {
       const std::size_t i = first + l + g;
@@ -178,7 +182,7 @@ class Many {
     }
   }
 
-  // Scores of one vector of queries to weights relative to their running maxima.
+  // Turns the scores of one vector of queries into weights relative to their running maxima.
   void Weigh(std::size_t q, std::size_t m) {
     const D d;
     const std::size_t N = hn::Lanes(d);
@@ -192,7 +196,7 @@ class Many {
       hn::Store(old_max, d, before);
       for (std::size_t i = 0; i < N; ++i) Raise(q + i, before[i], max_[q + i]);
     }
-    // All masked so far: subtract 0, so that -inf stays -inf and weighs 0.
+    // While all tokens are masked, 0 is subtracted, so that -inf stays -inf and weighs 0.
     const auto lowest = hn::Set(d, -std::numeric_limits<T>::infinity());
     const auto base = hn::IfThenZeroElse(hn::Eq(max, lowest), max);
     auto norm = hn::Zero(d);

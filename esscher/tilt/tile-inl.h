@@ -16,15 +16,14 @@ HWY_BEFORE_NAMESPACE();
 namespace esscher::detail::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Rows p + l * stride; each may be read up to the next multiple of the vector size.
+// Row l is at p + l * stride. Each row may be read up to the next multiple of the vector size.
 template <class T>
 struct Tile {
   const T* p;
   std::size_t stride;
 };
 
-// What to fetch while working on something else: rows of the tile that comes next, which lie one
-// after the other.
+// The memory to fetch in the meantime: rows of the next tile, which lie one after the other.
 struct Ahead {
   const char* p = nullptr;  // null: nothing
   std::size_t row = 0;      // bytes
@@ -72,9 +71,9 @@ HWY_INLINE void StoreLaneSums([[maybe_unused]] D d, const V* v, hn::TFromD<D>* o
 #endif
 }
 
-// s[g] = <a, x_g - c>, and with kPair t[g] = <r, x_g - c>, for the G rows that p points to.
-// Row after row, though c and a are then loaded G times: memory follows a sequential reader better
-// than one that jumps between rows (31 against 33 ns per token at d = 64 from memory).
+// s[g] = <a, x_g - c>, and with kPair t[g] = <r, x_g - c>, for the G rows that p points to. Rows
+// are read one after the other, although c and a are then loaded G times, because memory serves
+// sequential reads better than jumps between rows (31 against 33 ns per token at d = 64).
 template <int G, bool kPair, class D, class T = hn::TFromD<D>>
 HWY_INLINE void DotGroup(D d, const T* const* p, std::size_t width, const T* HWY_RESTRICT c,
                          const T* HWY_RESTRICT a, const T* HWY_RESTRICT r, T* HWY_RESTRICT s,
@@ -120,7 +119,8 @@ HWY_INLINE void Dots(D d, Tile<T> x, std::size_t m, std::size_t width, const T* 
 }
 
 // Columns j .. j + C vectors of sum_l w_l (x_l - c) and, with kPair, sum_l k_l (x_l - c).
-// U tokens at a time with their own accumulators, so that short rows do not wait for FMA latency.
+// It takes U tokens at a time, each with its own accumulators, so that short rows do not wait for
+// the latency of FMA.
 template <int C, int U, bool kPair, class D, class T = hn::TFromD<D>>
 HWY_INLINE void SumColumns(D d, Tile<T> x, std::size_t m, std::size_t j, const T* c, const T* w,
                            const T* k, T* sum, T* product, Ahead ahead) {
@@ -184,7 +184,8 @@ HWY_INLINE void SumRows(D d, Tile<T> x, std::size_t m, std::size_t width, const 
   if (j < width) SumColumns<1, 4, kPair>(d, x, m, j, c, w, k, sum, product, next());
 }
 
-// sum[i] += factor * part[i] in double, i < n; n a multiple of the lanes of T, both aligned.
+// sum[i] += factor * part[i] in double for i < n. n is a multiple of the lanes of T, and both
+// arrays are aligned.
 template <class T>
 HWY_INLINE void AddTo(double* HWY_RESTRICT sum, const T* HWY_RESTRICT part, std::size_t n,
                       double factor = 1) {

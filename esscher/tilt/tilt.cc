@@ -12,7 +12,7 @@ namespace {
 using detail::LeafTask;
 using TiltFold = simd::TreeFold<TiltState, MergeTiltStates>;
 
-// Leaves in flight at once: bounds the memory of states on long streams.
+// The number of leaves that are computed at once. It bounds the memory of states on long streams.
 constexpr Index kWave = 1024;
 
 template <class T>
@@ -23,7 +23,7 @@ LeafTask<T> slice(LeafTask<T> task, Index first, Index n) {
   return task;
 }
 
-// Pushes the leaves of the task, computed in parallel, in order.
+// Computes the leaves of the task in parallel and pushes them in order.
 template <class T>
 void push_leaves(const LeafTask<T>& task, TiltFold& fold) {
   const Index n = task.keys.n, leaves = (n + kTiltLeaf - 1) / kTiltLeaf;
@@ -130,7 +130,7 @@ Matrix tilt_prefixes(std::span<const T> a, const Rows<T>& keys, const Rows<T>& v
 template <class T>
 struct TiltStream<T>::State {
   TiltFold fold;
-  bool ended;  // a chunk with a broken leaf came: nothing may follow
+  bool ended;  // a chunk ended within a leaf, so no other chunk may follow
 };
 
 template <class T>

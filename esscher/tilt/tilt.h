@@ -29,7 +29,8 @@
 
 namespace esscher {
 
-// Tokens per leaf of the merge tree; also the grain of threads.
+// The number of tokens in a leaf of the merge tree, which is also the smallest piece of work of a
+// thread.
 inline constexpr Index kTiltLeaf = 4096;
 
 // Rows of an array in memory: x_l = data + l * stride, [n,d]. T is float or double.
@@ -57,12 +58,12 @@ template <class T>
 TiltState tilt(std::span<const T> a, const Rows<T>& keys, const Rows<T>& values,
                std::span<const T> log_weights = {});
 
-// a [dk], r [dv]; the state's rows are the keys: sum [dk], product [dk], t_mean() = <r, vbar>.
+// a [dk], r [dv]. The state sums keys: sum [dk], product [dk], t_mean() = <r, vbar>.
 template <class T>
 TiltState tilt_product(std::span<const T> a, std::span<const T> r, const Rows<T>& keys,
                        const Rows<T>& values, std::span<const T> log_weights = {});
 
-// a [d], tokens [n,d]: mean and covariance.
+// a [d], tokens [n,d]. The state has the mean and the covariance of the tokens.
 template <class T>
 TiltState tilt_second(std::span<const T> a, const Rows<T>& tokens,
                       std::span<const T> log_weights = {});
@@ -73,8 +74,8 @@ template <class T>
 Matrix tilt_prefixes(std::span<const T> a, const Rows<T>& keys, const Rows<T>& values,
                      std::span<const Index> lengths, std::span<const T> log_weights = {});
 
-// tilt_product (tilt if r is empty) of tokens that arrive in chunks: the same bits as in one piece.
-// Every chunk but the last holds a multiple of kTiltLeaf tokens.
+// tilt_product (tilt if r is empty) of tokens that arrive in chunks. The bits are those of a call
+// on all tokens. Every chunk but the last must hold a multiple of kTiltLeaf tokens.
 template <class T>
 class TiltStream {
  public:
@@ -90,7 +91,7 @@ class TiltStream {
   std::unique_ptr<State> state_;
 };
 
-// Name of the target the tilt kernels run on, from inside them.
+// The name of the target on which the tilt kernels run, as the kernels themselves report it.
 std::string tilt_target();
 
 }  // namespace esscher

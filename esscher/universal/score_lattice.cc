@@ -7,16 +7,15 @@
 namespace esscher {
 namespace {
 
-constexpr double h = kScoreStep;
 constexpr double kReach = kScoreReach;
 constexpr double kMaxLogY = 7;  // e^-y = 0 beyond
-// Components with tau < h / kNodeStep bring nodes of this step in g: it errs by e^{-2 pi^2/step^2},
-// and so does the lattice for wider ones.
+// Components with tau < kScoreStep / kNodeStep have nodes of this step in g. The error is e^{-2
+// pi^2/step^2}, and the lattice has at most this error for wider components.
 constexpr double kNodeStep = 1.0;
 
 double gauss(double g) { return std::exp(-0.5 * g * g) / std::sqrt(2 * std::numbers::pi); }
 
-// Functions of y on the lattice log y = j h, from j = first to log y = kMaxLogY.
+// Functions of y on the lattice log y = j kScoreStep, from j = first to log y = kMaxLogY.
 struct Table {
   long first, last;
   Vector hit;    // 1 - e^-y
@@ -24,11 +23,12 @@ struct Table {
   Vector once;   // y e^-y
   Vector twice;  // y^2 e^-y
 
-  explicit Table(long from) : first(from), last(static_cast<long>(std::floor(kMaxLogY / h))) {
+  explicit Table(long from)
+      : first(from), last(static_cast<long>(std::floor(kMaxLogY / kScoreStep))) {
     const long n = std::max(0L, last - first + 1);
     hit.resize(n), hit_y.resize(n), once.resize(n), twice.resize(n);
     for (long row = 0; row < n; ++row) {
-      const double y = std::exp(h * static_cast<double>(first + row));
+      const double y = std::exp(kScoreStep * static_cast<double>(first + row));
       hit[row] = -std::expm1(-y);
       hit_y[row] = y * hit[row];
       once[row] = y * std::exp(-y);
@@ -37,7 +37,7 @@ struct Table {
   }
 };
 
-// Weights over offsets j - i, i the lattice point of u and j that of log y.
+// Weights over the offsets j - i, where i is the lattice point of u and j that of log y.
 struct Kernel {
   long first = 0;
   Vector w;
@@ -49,7 +49,7 @@ struct Kernel {
     if (count <= 0) return 0;
     return f.segment(from - table.first, count).dot(w.segment(from - i - first, count));
   }
-  // What `sums`, sums of weights from an offset on, says of the y beyond the table.
+  // The weight of all y beyond the table; `sums` holds the sums of weights from each offset on.
   [[nodiscard]] double beyond(const Vector& sums, const Table& table, long i) const {
     return sums[std::clamp<long>(table.last + 1 - i - first, 0, w.size())];
   }
@@ -61,7 +61,7 @@ Vector sums_from(const Vector& w) {
   return out;
 }
 
-// A component as wide as the lattice needs.
+// A component that is wide enough for the lattice.
 struct Wide {
   Index at;
   ScoreComponent part;
@@ -70,24 +70,25 @@ struct Wide {
 
   Wide(Index k, const ScoreComponent& component) : at(k), part(component) {
     const double tau = part.tau;
-    kernel.first = static_cast<long>(std::floor((part.mu - kReach * tau) / h));
-    const long last = static_cast<long>(std::ceil((part.mu + (kReach + 2 * tau) * tau) / h));
+    kernel.first = static_cast<long>(std::floor((part.mu - kReach * tau) / kScoreStep));
+    const long last =
+        static_cast<long>(std::ceil((part.mu + (kReach + 2 * tau) * tau) / kScoreStep));
     kernel.w.resize(last - kernel.first + 1);
     Vector tilted(kernel.w.size());
     for (Index row = 0; row < kernel.w.size(); ++row) {
       const double g = deviation(row);
-      kernel.w[row] = h / tau * gauss(g);
-      tilted[row] = h / tau * gauss(g - tau);
+      kernel.w[row] = kScoreStep / tau * gauss(g);
+      tilted[row] = kScoreStep / tau * gauss(g - tau);
     }
     tilted_tail = sums_from(tilted);
   }
 
   [[nodiscard]] double deviation(Index row) const {
-    return (h * static_cast<double>(kernel.first + row) - part.mu) / part.tau;
+    return (kScoreStep * static_cast<double>(kernel.first + row) - part.mu) / part.tau;
   }
 };
 
-// A narrower one.
+// A component that is too narrow for the lattice and has nodes of its own.
 struct Narrow {
   Index at;
   ScoreComponent part;
@@ -97,7 +98,7 @@ struct Narrow {
     const auto count = static_cast<Index>(std::ceil((kReach + part.tau) / kNodeStep));
     g = Vector::LinSpaced(2 * count + 1, -kNodeStep * static_cast<double>(count),
                           kNodeStep * static_cast<double>(count));
-    // y^2 tilts g by 2 tau: nodes around tau serve all powers.
+    // The factor y^2 moves the mean of g to 2 tau, so nodes around tau serve the powers 0, 1 and 2.
     g.array() += part.tau;
     w = g.unaryExpr([&](double x) { return kNodeStep * gauss(x); });
     growth = g.unaryExpr([&](double x) { return std::exp(part.mu + part.tau * x); });
@@ -114,7 +115,7 @@ struct Narrow {
   [[nodiscard]] Moments moments(double scale) const {
     Moments out;
     for (Index row = 0; row < w.size(); ++row) {
-      const double y = std::min(scale * growth[row], 1e150);  // no inf * 0 below
+      const double y = std::min(scale * growth[row], 1e150);  // avoids inf * 0 below
       const double survive = std::exp(-y), hit = y < 0.5 ? -std::expm1(-y) : 1 - survive;
       const double once = w[row] * y * survive;
       out.psi += w[row] * hit;
@@ -133,12 +134,12 @@ struct ScoreLattice::Parts {
   Index K;
   std::vector<Wide> wide;
   std::vector<Narrow> narrow;
-  Kernel all;         // sum_k p_k w_k over the wide ones
+  Kernel all;         // sum_k p_k w_k over the wide components
   Kernel all_square;  // sum_k p_k w_k E_k[|zeta|^2 | g]
   Vector tail;        // sums of all
   Table table;
 
-  [[nodiscard]] double scale(long i) const { return std::exp(h * static_cast<double>(i)); }
+  [[nodiscard]] double scale(long i) const { return std::exp(kScoreStep * static_cast<double>(i)); }
   [[nodiscard]] double wide_psi(long i) const {
     return all.dot(table, table.hit, i) + all.beyond(tail, table, i);
   }
@@ -172,7 +173,7 @@ ScoreLattice::ScoreLattice(const std::vector<ScoreComponent>& parts, long i_min)
   std::vector<Wide> wide;
   std::vector<Narrow> narrow;
   for (std::size_t k = 0; k < parts.size(); ++k) {
-    if (parts[k].tau * kNodeStep < h) {
+    if (parts[k].tau * kNodeStep < kScoreStep) {
       narrow.emplace_back(static_cast<Index>(k), parts[k]);
     } else {
       wide.emplace_back(static_cast<Index>(k), parts[k]);
@@ -196,8 +197,8 @@ double ScoreLattice::psi(long i) const {
   return out;
 }
 
-// sum_k E_k[y zeta] p_k = 0, so E_k[y e^-y] may be read as -E_k[y (1 - e^-y)] there: the smaller of
-// the two loses nothing. Their sum over k is E[y] = e^u.
+// Since sum_k p_k E_k[y zeta] = 0, E_k[y e^-y] may be replaced by -E_k[y (1 - e^-y)] in F_1[zeta].
+// The smaller of the two loses no digits. Their sum over k is E[y] = e^u.
 ScoreLattice::Node ScoreLattice::node(long i, double* F) const {
   const Parts& all = *parts_;
   const Table& table = all.table;

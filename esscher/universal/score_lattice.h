@@ -3,10 +3,10 @@
 //
 //   psi = E[1 - e^-y]   F_1[f] = E[y e^-y f]   F_2[f] = E[y^2 e^-y f]
 //
-// log y runs over the same lattice for all components and all u, so that a moment is a dot product
-// of a table of functions of y with a Gaussian; components too narrow for it bring their own nodes.
-// zeta is a value with mean 0 under the tilted weights: F_1[zeta] vanishes to first order in the
-// bulk; there it is computed from 1 - e^-y, not by subtraction.
+// log y takes values on the same lattice for all components and all u, so that a moment is a dot
+// product of a table of functions of y with a Gaussian. A component that is too narrow for the
+// lattice has nodes of its own. zeta is a value with mean 0 under the tilted weights, so F_1[zeta]
+// vanishes to first order in the bulk; there it is computed from 1 - e^-y, not by subtraction.
 #pragma once
 
 #include <memory>
@@ -16,13 +16,13 @@
 
 namespace esscher {
 
-// Step of the trapezoidal rule in u and log y: it errs by e^{-pi^2/step}.
+// Step of the trapezoidal rule in u and log y, whose error is e^{-pi^2/step}.
 inline constexpr double kScoreStep = 0.5;
-// Standard deviations kept of each component.
+// The number of standard deviations that are kept of each component.
 inline constexpr double kScoreReach = 7.5;
 
-// Score mu + tau g; given g, |zeta|^2 has mean square[0] + square[1] x + square[2] x^2, x = g -
-// tau.
+// The score is mu + tau g. Given g, with x = g - tau,
+//   E[|zeta|^2 | g] = square[0] + square[1] x + square[2] x^2
 struct ScoreComponent {
   double weight, tilted;  // p_k and p_k E_k[e^s]
   double mu, tau;
@@ -36,7 +36,7 @@ struct ScoreComponent {
 
 class ScoreLattice {
  public:
-  // No later call asks for an i below i_min.
+  // No later call may ask for an i below i_min.
   ScoreLattice(const std::vector<ScoreComponent>& parts, long i_min);
   ~ScoreLattice();
 
@@ -46,7 +46,8 @@ class ScoreLattice {
     double psi = 0;
     double square = 0;  // F_2[|zeta|^2]
   };
-  // Also fills F [2K]: F_1[zeta] = sum_k F[k] E_k[e^s zeta]/E_k[e^s] + F[K + k] Cov_k(zeta, s).
+  // Also fills F [2K], so that
+  //   F_1[zeta] = sum_k ( F[k] E_k[e^s zeta]/E_k[e^s] + F[K + k] Cov_k(zeta, s) )
   Node node(long i, double* F) const;
 
  private:

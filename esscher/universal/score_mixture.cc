@@ -12,8 +12,7 @@
 namespace esscher {
 namespace {
 
-constexpr double h = kScoreStep;
-// u ends where L psi < kLeft or phi^{L-2} < e^kRight.
+// The range of u ends where L psi < kLeft or phi^{L-2} < e^kRight.
 constexpr double kLeft = 1e-8;
 constexpr double kRight = -30;
 
@@ -37,7 +36,8 @@ struct Tilt {
   }
 };
 
-// Those that take part, and for each the rows m_k + c_k - m and c_k of `basis` [2K,dv].
+// The components of positive weight, and for each the rows m_k + c_k - m and c_k of `basis`
+// [2K,dv].
 std::vector<ScoreComponent> components(const ScoreMixture& mixture, const Tilt& tilt,
                                        Matrix& basis) {
   std::vector<Index> used;
@@ -65,9 +65,10 @@ std::vector<ScoreComponent> components(const ScoreMixture& mixture, const Tilt& 
   return out;
 }
 
-// i with L psi(i h) about 1 (about 1/2 at L = 1), by bisection: psi grows from 0 to 1.
+// The i with L psi(i kScoreStep) about 1 (about 1/2 at L = 1), by bisection, since psi grows from 0
+// to 1.
 long middle(const ScoreLattice& lattice, double L, long end) {
-  long lo = static_cast<long>(std::floor((-std::log(L) - 2) / h));
+  long lo = static_cast<long>(std::floor((-std::log(L) - 2) / kScoreStep));
   long hi = std::max(end, lo + 1);
   while (hi - lo > 1) {
     const long i = lo + (hi - lo) / 2;
@@ -82,9 +83,9 @@ Vector limit(const ScoreMixture& mixture) {
   return (mixture.mean + mixture.cross).transpose() * Tilt(mixture).weights;
 }
 
-// The integrands need not have one peak, so the ends are where a monotone bound is negligible:
-// on the left they are below L psi <= L e^u, on the right below (1 - psi)^{L-2}, and 0 once every y
-// is large.
+// The integrands may have several peaks, so the ends are chosen where a monotone bound is
+// negligible. On the left the integrands are below L psi <= L e^u, on the right below
+// (1 - psi)^{L-2}, and they are 0 once every y is large.
 double mean_square_error(const ScoreMixture& mixture, std::int64_t L) {
   const Tilt tilt(mixture);
   const double Ld = static_cast<double>(L);
@@ -97,8 +98,8 @@ double mean_square_error(const ScoreMixture& mixture, std::int64_t L) {
   }
   const long stride =
       std::max(1L, static_cast<long>(std::floor(narrowest / std::sqrt(2 * std::log(Ld) + 4))));
-  const long end = static_cast<long>(std::ceil(right / h));
-  const long i_min = static_cast<long>(std::floor(std::log(kLeft / Ld) / h)) - stride - 1;
+  const long end = static_cast<long>(std::ceil(right / kScoreStep));
+  const long i_min = static_cast<long>(std::floor(std::log(kLeft / Ld) / kScoreStep)) - stride - 1;
   const ScoreLattice lattice(parts, i_min);
 
   std::vector<ScoreLattice::Node> nodes;
@@ -124,7 +125,7 @@ double mean_square_error(const ScoreMixture& mixture, std::int64_t L) {
     const Survival survival(L, nodes[i].psi);
     total += survival.power[1] * nodes[i].square + survival.power[2] * F1.row(i).squaredNorm();
   }
-  return h * static_cast<double>(stride) * total;
+  return kScoreStep * static_cast<double>(stride) * total;
 }
 
 }  // namespace esscher

@@ -1,12 +1,13 @@
-// Mean-square errors of finite prompts from what softmax reads of Gaussian-mixture tokens: in
-// component k, of weight p_k, the score is s = mu_k + tau_k g, g ~ N(0,1), and the value has mean
-// m_k, covariance c_k with the score and total variance v_k. With m = the limit (the mean value
-// under the tilted weights p_k E_k[e^s]) and zeta = value - m,
+// Mean-square errors of finite prompts of Gaussian-mixture tokens, from the moments that softmax
+// reads. In component k, of weight p_k, the score is s = mu_k + tau_k g, g ~ N(0,1). The value has
+// mean m_k, covariance c_k with the score, and total variance v_k. Let m be the limit, that is the
+// mean value under the tilted weights p_k E_k[e^s], and zeta = value - m. Then
 //
 //   E|sum omega zeta|^2 = L int F_2[|zeta|^2] phi^{L-1} du + L(L-1) int |F_1[zeta]|^2 phi^{L-2} du
 //
-// with the token moments of score_lattice.h and phi = 1 - psi. The same integrals as those of
-// exact_mixture.h, by a coarser rule: within 1e-6 of them for L up to 10^9, in about 0.1 ms.
+// with the token moments of score_lattice.h and phi = 1 - psi. These are the integrals of
+// prompt/exact_mixture.h by a coarser rule, which agrees with them to 1e-6 for L up to 10^9 and
+// takes about 0.1 ms.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +28,8 @@ struct ScoreMixture {
 // The value of an infinite prompt [dv].
 Vector limit(const ScoreMixture& mixture);
 
-// E|sum omega zeta|^2 over prompts of L >= 1 tokens; some weight is positive. The cost grows like
-// max tau^2.
+// E|sum omega zeta|^2 over prompts of L >= 1 tokens. Some weight must be positive. The cost grows
+// like the largest tau^2.
 double mean_square_error(const ScoreMixture& mixture, std::int64_t L);
 
 }  // namespace esscher

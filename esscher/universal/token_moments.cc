@@ -46,7 +46,7 @@ TokenMoments::TokenMoments(double tau, double shift, int degree, double u_min)
     make_kernel(kFineStep, shift, kReach + 4 * tau);
     return;
   }
-  // y^4 tilts g by 4 tau, but y beyond the table is worth nothing.
+  // The factor y^4 moves the mean of g to 4 tau, but e^-y = 0 for y beyond the table.
   const double step = kStep / tau, end = (kTableLast * kStep - u_min) / tau + 2 * step;
   make_kernel(step, shift, std::min(kReach + 4 * tau, std::max(kReach, end)));
   table_first_ = kTableFirst;
@@ -63,7 +63,7 @@ TokenMoments::TokenMoments(double tau, double shift, int degree, double u_min, d
     make_kernel(kFineStep, shift, kReach + 4 * tau);
     return;
   }
-  // The excess reads y beyond the table, where it tilts g by tau.
+  // The excess also counts y beyond the table, where the factor y moves the mean of g to tau.
   const double step = kStep / tau, end = (kTableLast * kStep - u_min - mu) / tau + 2 * step;
   make_kernel(step, shift, std::min(kReach + 4 * tau, std::max(kReach + tau, end)));
   const long n = kernel_.rows();
@@ -104,7 +104,7 @@ void TokenMoments::make_kernel(double step, double shift, double reach) {
 
 TokenMoments::Window TokenMoments::window(long node) const {
   const long n = kernel_.rows(), i = node + lattice_;
-  // Left end: y times the Gaussian is e^-39 below its largest value for y <= 1 there.
+  // At the left end, y times the Gaussian is e^-39 of its largest value over y <= 1.
   const double u = static_cast<double>(i) * kStep;
   const double centre = u + tau_ * tau_;
   const double peak = std::min(0.0, centre);
@@ -152,7 +152,7 @@ TokenMoments::Table TokenMoments::all(long i) const {
     return G;
   }
   const Window w = window(i);
-  // 5 x 5 at most: a general product would spend its time packing.
+  // The result is at most 5 x 5; a general matrix product would spend its time packing.
   G.leftCols(degree_ + 1) = y_->middleRows(w.first, w.count)
                                 .leftCols(5)
                                 .transpose()
@@ -171,7 +171,7 @@ double TokenMoments::excess(long i) const {
          beyond;
 }
 
-// log1p keeps (1 - psi)^L for tiny psi; psi may exceed 1 by rounding.
+// log1p keeps (1 - psi)^L accurate for tiny psi. psi may exceed 1 by rounding.
 Survival::Survival(std::int64_t L, double psi) {
   const double log_phi = std::log1p(-std::min(psi, 1.0));
   double falling = 1;

@@ -2,11 +2,12 @@
 //
 //   psi(u) = E[1 - e^-y]        G_kj(u) = E[y^k e^-y x^j],  x = g - shift,  k = 1..4
 //
-// by the trapezoidal rule in log y. The integrands are analytic in the strip |Im log y| < pi/2 and
-// Gaussian or doubly exponential at the ends, so step 1/6 leaves errors below 1e-16. The functions
-// of y then live on a fixed lattice log y = j/6 + const, tabulated once (per process for mu = 0),
-// and a moment is a dot product of that table with a Gaussian. For tau < 0.28 the lattice would be
-// too coarse for the Gaussian and the nodes follow it.
+// The integrals are taken by the trapezoidal rule in log y. The integrands are analytic in the
+// strip |Im log y| < pi/2 and decay like a Gaussian or doubly exponentially at the ends, so the
+// step 1/6 leaves errors below 1e-16. The functions of y are tabulated on a fixed lattice log y =
+// j/6 + const, once per process for mu = 0, and a moment is a dot product of that table with a
+// Gaussian. For tau < 0.28 the lattice would be too coarse for the Gaussian, and the nodes are
+// placed in g instead.
 #pragma once
 
 #include <Eigen/Dense>
@@ -21,9 +22,9 @@ class TokenMoments {
   using Table = Eigen::Matrix<double, 5, 5>;  // (k, j); row 0 holds psi in column 0
   using Columns = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic>;
 
-  // degree: the largest j wanted, 0..4. u_min: no later call asks for a smaller u.
+  // degree is the largest j wanted, 0..4. No later call may ask for a u below u_min.
   TokenMoments(double tau, double shift, int degree, double u_min);
-  // Scores of mean mu, with excess().
+  // For scores of mean mu. Only this one serves excess().
   TokenMoments(double tau, double shift, int degree, double u_min, double mu);
 
   // psi, G_10, G_20 and G_22 (degree >= 2) only, at u = i * kStep.

@@ -18,15 +18,15 @@ void check(std::int64_t L, double tau) {
   }
 }
 
-// Where t sum e^s is of order 1: bulk -log L - tau^2/2, or, when one token carries the sum,
-// minus the typical largest score.
+// The u = log t where t sum e^s is of order 1. It is -log L - tau^2/2 in the bulk, and minus the
+// typical largest score when one token carries the sum.
 double typical_u(double L, double tau) {
   const double frozen = std::sqrt(2 * std::log(L));
   return tau < frozen ? -std::log(L) - 0.5 * tau * tau : -tau * frozen;
 }
 
-// Nodes of the trapezoidal rule in u. The integrand moves on the scale 1 in the bulk and on the
-// scale of the largest score, tau / sqrt(2 log L), when that is wider.
+// Nodes of the trapezoidal rule in u. The integrand varies on the scale 1 in the bulk, and on the
+// scale of the largest score, tau / sqrt(2 log L), where that is wider.
 class Nodes {
  public:
   Nodes(double L, double tau)
@@ -37,7 +37,7 @@ class Nodes {
   [[nodiscard]] double step() const { return static_cast<double>(stride_) * TokenMoments::kStep; }
   [[nodiscard]] double u_min() const { return static_cast<double>(start_ - limit_) * step(); }
 
-  // Calls add(i) at u = i * kStep from the middle outwards until it answers false on each side.
+  // Calls add(i) at u = i * kStep from the middle outwards, on each side until add returns false.
   template <class Add>
   void sweep(Add add) const {
     for (long n = 0; n <= limit_ && add((start_ + n) * stride_); ++n) {
@@ -50,7 +50,7 @@ class Nodes {
   long stride_, start_, limit_;
 };
 
-// Sum of a positive log-concave integrand; done() once the last term no longer counts.
+// The sum of a positive log-concave integrand. done() is true once the last term is negligible.
 class Sum {
  public:
   void add(double value) {
@@ -69,10 +69,14 @@ Universal finish(double tau, double H, double pairs, double M2c_ratio) {
   return {tau2 * pairs, tau2 * M2c_ratio, H, pairs, M2c_ratio, std::abs(H + pairs - 1)};
 }
 
-// H = L int G_2 phi^{L-1}, 1 - H = L(L-1) int G_1^2 phi^{L-2}. With x = (s - tau^2)/tau, partial
-// integration gives G_1[x] = -tau G_2, so M2c/tau^2 = L int G_2[x^2] phi^{L-1}
-// + L(L-1) tau^2 int G_2^2 phi^{L-2}: only positive terms. also(token, i, survival, du) sees every
-// node.
+// With phi = 1 - psi and x = (s - tau^2)/tau, for which partial integration gives G_1[x] = -tau
+// G_2,
+//
+//   H         = L int G_2 phi^{L-1}
+//   1 - H     = L(L-1) int G_1^2 phi^{L-2}
+//   M2c/tau^2 = L int G_2[x^2] phi^{L-1} + L(L-1) tau^2 int G_2^2 phi^{L-2}
+//
+// All terms are positive. also(token, i, survival, du) is called at every node.
 template <class Also>
 Universal sweep_universal(std::int64_t L, double tau, Also also) {
   const Nodes nodes(static_cast<double>(L), tau);
@@ -91,7 +95,8 @@ Universal sweep_universal(std::int64_t L, double tau, Also also) {
   return finish(tau, H.total() * du, pairs.total() * du, M2c.total() * du);
 }
 
-// By partial integration; far in the frozen regime that is a difference of terms of order tau^2.
+// Below this tau, moments come from partial integration. Above it, far in the frozen regime, that
+// would be a difference of terms of order tau^2.
 constexpr double kFarFrozen = 40;
 double v1_ratio(double tau, const Universal& u, double p3) {
   return tau * tau * (2 * p3 - u.H) - u.M2c_ratio;
@@ -118,10 +123,10 @@ Universal3 universal3(std::int64_t L, double tau) {
   return out;
 }
 
-// With x = (s - c)/tau, A = sum omega (x^2 - 1), B = sum omega x:  v/tau^2 - 1 = A - B^2 for any c.
-// c = tau^2 makes A and B small in the bulk (tilted scores are N(tau^2, tau^2)); once one token
-// carries the weight S sits at its mean M1 and c = M1 keeps A and B of order 1. q is invariant
-// too, so x is centred anew at every u, where its integrand is a sum of squares.
+// With x = (s - c)/tau, A = sum omega (x^2 - 1) and B = sum omega x, v/tau^2 - 1 = A - B^2 for any
+// c. In the bulk c = tau^2 makes A and B small, because tilted scores are N(tau^2, tau^2). Once one
+// token carries the weight, S is near its mean M1, and c = M1 keeps A and B of order 1. q does not
+// depend on c either, so x is centred anew at every u, where its integrand is a sum of squares.
 Universal4 universal4(std::int64_t L, double tau) {
   Universal4 result;
   static_cast<Universal&>(result) = universal(L, tau);
@@ -137,7 +142,7 @@ Universal4 universal4(std::int64_t L, double tau) {
     const Survival survival(L, G(0, 0));
     const double* w = survival.power;
     double B1 = G(1, 1), A1 = G(1, 2) - G(1, 0);
-    if (!frozen) {  // the same by partial integration, exact where both are differences
+    if (!frozen) {  // the same by partial integration, without a difference of large terms
       B1 = -tau * G(2, 0);
       A1 = tau * tau * (G(3, 0) - G(2, 0));
     }
@@ -156,8 +161,8 @@ Universal4 universal4(std::int64_t L, double tau) {
     const double B_B_h = w[1] * G(4, 2) + w[2] * (BB * G2 + 2 * G(3, 1) * B1) + w[3] * B1 * B1 * G2;
     vh += A_h / 2 - B_B_h / 6;
 
-    // With m = G_2[x]/G_2: pairs of tokens give 2 G_2 G_2[(x-m)^2], triples G_2[(x-m)^2] G_1^2 +
-    // G_2 G_1[x-m]^2.
+    // With m = G_2[x]/G_2, pairs of tokens give 2 G_2 G_2[(x-m)^2], and triples give
+    // G_2[(x-m)^2] G_1^2 + G_2 G_1[x-m]^2.
     const double m = G2 > 0 ? G(2, 1) / G2 : 0.0;
     const double spread = BB - m * G(2, 1);
     const double offset = B1 - m * G1;

@@ -1,11 +1,11 @@
-// Universal functions of a Gaussian prompt: what L iid scores s_l ~ N(0, tau^2) and their softmax
-// weights omega do on average. Every expectation of softmax attention over Gaussian tokens is one
-// of them times linear algebra (prompt/exact_gaussian.h).
+// Universal functions of a Gaussian prompt: averages over L iid scores s_l ~ N(0, tau^2) with
+// softmax weights omega. Every expectation of softmax attention over Gaussian tokens is made of
+// them by linear algebra (prompt/exact_gaussian.h). They are averages of
 //
 //   S = sum omega s         v = sum omega (s - S)^2
 //   h = sum omega^2         q = sum omega^2 (s - S)^2
 //
-// Computed by the Laplace representation (sum e^s)^-n = int t^{n-1}/(n-1)! exp(-t sum e^s) dt, as
+// By the Laplace representation (sum e^s)^-n = int t^{n-1}/(n-1)! exp(-t sum e^s) dt they are
 // one-dimensional integrals over u = log t of the token moments
 //
 //   psi = E[1 - e^-y],   G_k[f] = E[y^k e^-y f(s)],   y = e^{u+s}
@@ -16,17 +16,18 @@
 //     = sum over the set partitions of the factors j into p blocks B of
 //       L!/(L-p)! int prod_B G_{k(B)}[f_B] (1-psi)^{L-p} du / (n-1)!
 //
-// Range: 1 <= L (any 64-bit integer), 0 <= tau <= 600; relative accuracy 1e-10 or better (tested
-// against 50-digit arithmetic). Nothing cancels: the functions are sums of positive integrands,
-// or centred where a difference would be small. Cost does not grow with L.
+// L is any 64-bit integer >= 1, and 0 <= tau <= 600. The relative accuracy is 1e-10 or better,
+// tested against 50-digit arithmetic. Nothing cancels, because the functions are integrals of
+// positive integrands, or are centred where a difference would be small. The cost does not grow
+// with L.
 #pragma once
 
 #include <cstdint>
 
 namespace esscher {
 
-// Beyond about 10 softmax is frozen on one token at every length; where differences of frozen
-// quantities still keep their digits decides the range.
+// For tau above about 10 softmax is frozen on one token at every length. The range ends where
+// differences of frozen quantities begin to lose their digits.
 inline constexpr double kMaxTau = 600.0;
 
 struct Universal {
@@ -38,14 +39,14 @@ struct Universal {
   double error = 0;      // defect of the identity E[(sum omega)^2] = 1: quadrature and rounding
 };
 
-// With the mean of v.
+// The same with the mean of v.
 struct Universal3 : Universal {
   double v1_ratio = 0;  // E[v - tau^2] / tau^2
   double p3 = 0;        // E[sum omega^3]
 };
 
-// The order-4 family, which errors of the gradients in U, K, Q need; each is divided by the power
-// of tau that keeps it finite at tau = 0.
+// The functions of order 4, which errors of the gradients in U, K and Q need. Each is divided by
+// the power of tau that keeps it finite at tau = 0.
 struct Universal4 : Universal3 {
   double v2_ratio = 0;  // E[(v - tau^2)^2] / tau^4
   double q_ratio = 0;   // E[q] / tau^2

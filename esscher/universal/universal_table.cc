@@ -15,8 +15,9 @@ namespace esscher {
 namespace {
 
 constexpr int kPanelNodes = 20;
-// Ends of the panels in tau. tau^2 < 0 is a cut of the functions, so panels shrink towards 0; they
-// change fastest where softmax freezes, at tau between sqrt(log L / 2) and sqrt(2 log L) < 9.4.
+// Ends of the panels in tau. The functions have a branch cut on tau^2 < 0, so panels get narrower
+// towards 0. The functions change fastest where softmax freezes, at tau between sqrt(log L / 2) and
+// sqrt(2 log L) < 9.4.
 constexpr std::array<double, 17> kPanels = {0, 0.5, 1, 1.5, 2,  3,  4,  5, 6,
                                             7, 8,   9, 10,  12, 16, 24, 40};
 
@@ -28,7 +29,7 @@ using Pair = Eigen::Array2d;
 
 double chebyshev_point(int k, int n) { return std::cos(std::numbers::pi * (k + 0.5) / n); }
 
-// Logarithms of what is positive; floor stands for the exact zeros of L = 1.
+// The logarithm of a positive number; the floor replaces the exact zeros of L = 1.
 double log_positive(double x) { return std::log(std::max(x, 1e-300)); }
 
 void sample(std::int64_t L, double tau, int functions, double* out) {
@@ -49,7 +50,7 @@ void sample(std::int64_t L, double tau, int functions, double* out) {
   out[7] = log_positive(u.n2);
 }
 
-// One panel [tau_lo, tau_hi]: samples at Chebyshev points of tau^2 as Chebyshev coefficients.
+// One panel [tau_lo, tau_hi]: Chebyshev coefficients from samples at the Chebyshev points of tau^2.
 struct Panel {
   double centre, half;
   Matrix coefficients;  // [kPanelNodes, functions]
@@ -69,7 +70,7 @@ struct Panel {
 
 std::vector<Panel> make_panels(double tau_max, int functions) {
   std::vector<Panel> panels;
-  // E h^2 freezes at smaller tau and faster than H: quarter panels for the order-4 family.
+  // E h^2 freezes at smaller tau and faster than H, so the functions of order 4 get quarter panels.
   const int splits = functions == kBasicFunctions ? 1 : 4;
   for (std::size_t i = 0; i + 1 < kPanels.size(); ++i) {
     const double width = (kPanels[i + 1] - kPanels[i]) / splits;
@@ -123,7 +124,7 @@ void UniversalTable::tabulate() {
   std::vector<Panel> panels = make_panels(tau_max_, functions_);
   fill_panels(L_, functions_, panels);
   constexpr int n = kDegree + 1;
-  // Values at n Chebyshev points -> coefficients of powers of x, by one small inverse.
+  // One small inverse turns values at n Chebyshev points into coefficients of powers of x.
   Vector points(n);
   Matrix powers(n, n);
   for (int k = 0; k < n; ++k) {
@@ -147,7 +148,8 @@ void UniversalTable::tabulate() {
     double* out = &pieces_[i * stride()];
     out[0] = centre;
     out[1] = 1 / half;
-    // Differences from one value: what is constant, such as H = 1 at L = 1, stays exact.
+    // Differences from one value are expanded, so that a constant, such as H = 1 at L = 1, is
+    // exact.
     const Eigen::RowVectorXd level = values.row(0);
     values.rowwise() -= level;
     Eigen::Map<Matrix> polynomials(out + 2, n, functions_);
@@ -166,8 +168,8 @@ UniversalTable::Place UniversalTable::place(double tau2) const {
   return {piece + 2, (tau2 - piece[0]) * piece[1], piece[1]};
 }
 
-// H and M2c/tau^2 side by side in one vector. Even and odd powers apart: half the latency of
-// Horner.
+// H and M2c/tau^2 are evaluated in one vector. Even and odd powers are summed apart, which halves
+// the latency of Horner's rule.
 UniversalTable::Point UniversalTable::at_tau2(double tau2) const {
   static_assert(kDegree == 9);
   const Place at = place(tau2);

@@ -1,10 +1,10 @@
 // The universal functions of one prompt length, tabulated in tau^2 for fast evaluation.
 //
 // log H and log(M2c/tau^2) are analytic in tau^2 from the bulk (H = e^{tau^2}/L) to the frozen
-// regime (H near 1). They are computed by universal() at the Chebyshev points of a few wide panels;
-// H and M2c/tau^2 themselves are then expanded in short pieces of equal width in tau, each a
-// polynomial in tau^2, so that reading needs no exponential. Relative error below 1e-11 in the
-// values and 1e-9 in the derivatives (tested). M1 = tau^2 (1 - H) follows.
+// regime (H near 1). universal() computes them at the Chebyshev points of a few wide panels. H and
+// M2c/tau^2 themselves are then expanded in short pieces of equal width in tau, each a polynomial
+// in tau^2, so that reading the table needs no exponential. The relative error is below 1e-11 in
+// the values and 1e-9 in the derivatives (tested). M1 = tau^2 (1 - H) follows from H.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace esscher {
 
-// Beyond, nobody needs a table: softmax is frozen on one token.
+// Beyond this tau no table is needed, because softmax is frozen on one token.
 inline constexpr double kMaxTableTau = 40.0;
 
 class UniversalTable {
@@ -28,7 +28,7 @@ class UniversalTable {
     double dM1, dM2c, dH, dM1_ratio, dM2c_ratio;
   };
 
-  // Tables on 0 <= tau <= tau_max <= kMaxTableTau. Throws ArgumentError as universal() does.
+  // The table covers 0 <= tau <= tau_max <= kMaxTableTau. Throws ArgumentError as universal() does.
   UniversalTable(std::int64_t L, double tau_max, Family family = Family::basic);
 
   [[nodiscard]] std::int64_t length() const { return L_; }
@@ -38,7 +38,7 @@ class UniversalTable {
   [[nodiscard]] Point at_tau2(double tau2) const;
   [[nodiscard]] Point at(double tau) const { return at_tau2(tau * tau); }
 
-  // All of universal4 (values only); throws CapabilityError for a table of the basic family.
+  // All values of universal4. Throws CapabilityError for a table of the basic family.
   [[nodiscard]] Universal4 order4_at_tau2(double tau2) const;
 
  private:

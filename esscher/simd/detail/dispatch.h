@@ -1,6 +1,6 @@
-// Run-time choice of the instruction set, for .cc files with SIMD bodies. Not a public header.
+// Run-time choice of the instruction set, for .cc files with SIMD bodies. This is a private header.
 //
-// Include this before any Highway header. A SIMD file then reads
+// Include it before any Highway header. A SIMD file then reads
 //   #include "esscher/simd/detail/dispatch.h"
 //   #undef HWY_TARGET_INCLUDE
 //   #define HWY_TARGET_INCLUDE "esscher/folder/file.cc"
@@ -12,6 +12,6 @@
 #include "esscher/simd/targets-inl.h"
 #include "esscher/simd/targets.h"
 
-// As HWY_DYNAMIC_DISPATCH, after ESSCHER_TARGET has been obeyed.
+// The same as HWY_DYNAMIC_DISPATCH, after ESSCHER_TARGET has been obeyed.
 #define ESSCHER_DISPATCH(Function) \
   (::esscher::simd::obey_environment(), HWY_DYNAMIC_DISPATCH(Function))

@@ -1,4 +1,4 @@
-// One leaf of the merge tree: the moments of at most kTiltLeaf tokens, by SIMD. Not a public
+// One leaf of the merge tree: the moments of at most kTiltLeaf tokens, by SIMD. This is a private
 // header.
 #pragma once
 
@@ -6,7 +6,8 @@
 
 namespace esscher::detail {
 
-// s_l = <a, keys_l> + bias_l; t_l = <r, values_l> if r; moments of x = keys or values.
+// Scores s_l = <a, keys_l> + bias_l and, if r is given, scalars t_l = <r, values_l>. The moments
+// are those of x = keys or x = values.
 template <class T>
 struct LeafTask {
   const T* a = nullptr;     // [dk]
@@ -18,7 +19,7 @@ struct LeafTask {
   bool second = false;
 };
 
-// The leaf's state; arrays are written, not added to.
+// The state of the leaf. Arrays are written, not added to.
 struct LeafSums {
   double max, norm, t_sum;
   double* sum;      // [d]

@@ -1,8 +1,9 @@
-// The point c that tokens are read relative to.
+// The point c relative to which tokens are read.
 //
-// Per coordinate: of four tokens spread over the rows, the value nearest to 0, or 0 if their signs
-// differ. Tokens far from the origin lose their common part before it can cost digits; one outlier
-// among the four cannot move c away from the others, and |c| never exceeds the samples.
+// In each coordinate c is the value nearest to 0 among four tokens spread over the rows, or 0 if
+// their signs differ. Tokens far from the origin thus lose their common part before it can cost
+// digits. One outlier among the four cannot move c away from the others, and |c| never exceeds the
+// four values.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Slow twins of the kernels: the formulas of tilt.h written down once, in long double, two plain
-// passes, no blocking, no shifts. Tests and benchmarks compare the kernels with them.
+// Slow twins of the kernels: the formulas of tilt.h in long double, in two plain passes, without
+// blocking and without shifts. Tests and benchmarks compare the kernels with them.
 #pragma once
 
 #include <cmath>
@@ -18,7 +18,7 @@ long double dot(std::span<const T> a, const T* x) {
   return sum;
 }
 
-// omega and the state's scalars for keys [n,dk].
+// The weights omega and the scalars of the state for keys [n,dk].
 template <class T>
 std::vector<long double> weights(std::span<const T> a, const Rows<T>& keys,
                                  std::span<const T> log_weights, TiltState& state) {
@@ -37,7 +37,7 @@ std::vector<long double> weights(std::span<const T> a, const Rows<T>& keys,
   return w;
 }
 
-// Rows x [n,d], t_l = <r, values_l>: every moment of TiltState. r empty: no product.
+// Every moment of TiltState for rows x [n,d] and t_l = <r, values_l>; no product if r is empty.
 template <class T>
 TiltState tilt_state(std::span<const T> a, std::span<const T> r, const Rows<T>& keys,
                      const Rows<T>& values, const Rows<T>& x, std::span<const T> log_weights) {
