@@ -1,6 +1,6 @@
 # cmake -DSOURCE=web -DWORK=dir -DNPM=npm -DNODE=node -DOUT=file -P bundle.cmake
-# Fetches the locked packages and joins their browser builds into one script. If that fails (no
-# network) the script is empty and reports say that they have no charts: nobody is kept from building.
+# Fetches the locked packages and joins their browser builds into one script. If that fails, for example
+# without a network, the build goes on: the script is empty and reports say that they have no charts.
 file(MAKE_DIRECTORY ${WORK})
 file(COPY ${SOURCE}/package.json ${SOURCE}/package-lock.json DESTINATION ${WORK})
 execute_process(COMMAND ${NPM} ci --omit=dev --ignore-scripts --no-audit --no-fund

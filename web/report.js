@@ -1,11 +1,12 @@
-// Behaviour of a report page: draws the figures in the colours of the page, saves them, sorts
-// tables. It reads nothing but the page itself.
+// The behaviour of a report page. This script draws the figures in the colours of the page, saves
+// them, and sorts tables. It reads nothing but the page itself.
 "use strict";
 (() => {
   const page = JSON.parse(document.getElementById("page-data").textContent);
   const root = document.documentElement;
   const darkMedia = matchMedia("(prefers-color-scheme: dark)");
-  // Okabe and Ito's colours, which people with any colour vision can tell apart; lighter in the dark.
+  // The colours of Okabe and Ito, which people with any colour vision can tell apart. A dark page
+  // gets lighter ones.
   const palette = {
     light: ["#0072b2", "#d55e00", "#009e73", "#a8539b", "#b07d00", "#3a9bd6", "#5b6470", "#8c3b00"],
     dark: ["#56b4e9", "#ff8a4c", "#3fcf9f", "#e19ccb", "#f0c04a", "#9ad2f5", "#aab4c0", "#d9a27c"],
@@ -59,7 +60,7 @@
     };
   }
 
-  // Named data at any depth of a specification.
+  // Finds named data at any depth of a specification.
   function withData(spec) {
     const names = new Set();
     (function walk(node) {
@@ -117,7 +118,7 @@
     return [columns.map(quote).join(","), ...lines].join("\r\n") + "\r\n";
   }
 
-  // Saved figures are for paper: light, on white, whatever the page looks like.
+  // Saved figures are meant for paper, so they are light and on white, whatever the page looks like.
   async function printView(id) {
     const config = { ...chartConfig(true), background: "#ffffff" };
     const spec = withData(page.figures[id]);

@@ -21,7 +21,8 @@
 
 namespace esscher::paper {
 
-// tiny: seconds, for tests; quick: a few minutes; full: the authors' whole training experiment.
+// tiny takes seconds and is for tests; quick takes about a minute on two cores; full is the authors'
+// whole training experiment.
 enum class Size { tiny, quick, full };
 
 std::string_view name(Size size);
