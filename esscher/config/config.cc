@@ -35,7 +35,8 @@ std::vector<std::string> split_path(std::string_view assignment, std::string_vie
   }
 }
 
-Value& array_item(std::string_view assignment, Value::Array& array, const std::string& key) {
+ConfigValue& array_item(std::string_view assignment, ConfigValue::Array& array,
+                        const std::string& key) {
   std::size_t i = 0;
   const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), i);
   if (error != std::errc{} || end != key.data() + key.size() || i >= array.size()) {
@@ -46,15 +47,16 @@ Value& array_item(std::string_view assignment, Value::Array& array, const std::s
 }
 
 // The place of the last key, with tables created on the way.
-Value& place_of(std::string_view assignment, Value& root, const std::vector<std::string>& keys,
-                const std::shared_ptr<const std::string>& source) {
-  Value* node = &root;
+ConfigValue& place_of(std::string_view assignment, ConfigValue& root,
+                      const std::vector<std::string>& keys,
+                      const std::shared_ptr<const std::string>& source) {
+  ConfigValue* node = &root;
   for (const std::string& key : keys) {
-    if (Value::Array* array = node->array()) {
+    if (ConfigValue::Array* array = node->array()) {
       node = &array_item(assignment, *array, key);
       continue;
     }
-    Value::Map* map = node->map();
+    ConfigValue::Map* map = node->map();
     if (map == nullptr) {
       fail_set(assignment, "\"" + key + "\" would be a key of " + node->text() + ", " +
                                std::string(node->type()));
@@ -66,16 +68,16 @@ Value& place_of(std::string_view assignment, Value& root, const std::vector<std:
   return *node;
 }
 
-void check_used(const Value& value, const std::string& path) {
+void check_used(const ConfigValue& value, const std::string& path) {
   if (!value.used) throw ConfigError(value.where() + ": unknown key " + path);
-  const Value::Map* map = value.map();
+  const ConfigValue::Map* map = value.map();
   if (map != nullptr) {
     for (const auto& [key, item] : *map) check_used(item, path + "." + key);
   }
-  const Value::Array* array = value.array();
+  const ConfigValue::Array* array = value.array();
   if (array == nullptr) return;
   for (std::size_t i = 0; i < array->size(); ++i) {
-    const Value& item = (*array)[i];
+    const ConfigValue& item = (*array)[i];
     if (item.map()) check_used(item, path + "[" + std::to_string(i) + "]");
   }
 }
@@ -101,8 +103,9 @@ void Config::set(std::string_view assignment) {
   const std::size_t equals = assignment.find('=');
   if (equals == std::string_view::npos) fail_set(assignment, "expected key.path=value");
   const std::vector<std::string> keys = split_path(assignment, assignment.substr(0, equals));
-  Value value = parse_toml_value(assignment.substr(equals + 1), "--set " + std::string(assignment));
-  Value& place = place_of(assignment, tree_->root, keys, value.source);
+  ConfigValue value =
+      parse_toml_value(assignment.substr(equals + 1), "--set " + std::string(assignment));
+  ConfigValue& place = place_of(assignment, tree_->root, keys, value.source);
   place = std::move(value);
 }
 

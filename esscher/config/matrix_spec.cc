@@ -79,7 +79,7 @@ Matrix read_table(const Table& spec, Shape place, bool is_cov) {
 }
 
 Matrix read_any(const Table& table, std::string_view key, Shape place, bool is_cov) {
-  const Value& value = table.value(key);
+  const ConfigValue& value = table.value(key);
   if (value.map()) return read_table(table.table(key), place, is_cov);
   if (value.array()) return table.matrix(key);
   const bool is_number = std::holds_alternative<double>(value.data) ||

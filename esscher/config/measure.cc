@@ -128,7 +128,7 @@ AnyMeasure make_measure(const Table& table) {
 
 // [[..], ..], or [..] for a single point.
 Matrix read_points(const Table& table, std::string_view key) {
-  const Value::Array* array = table.value(key).array();
+  const ConfigValue::Array* array = table.value(key).array();
   const bool is_lone = array != nullptr && !array->empty() && array->front().array() == nullptr;
   return is_lone ? Matrix(table.vector(key).transpose()) : table.matrix(key);
 }

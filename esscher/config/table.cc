@@ -16,13 +16,13 @@ std::string quote_list(std::initializer_list<std::string_view> words) {
   return out;
 }
 
-std::optional<double> to_number(const Value& value) {
+std::optional<double> to_number(const ConfigValue& value) {
   if (const auto* x = std::get_if<double>(&value.data)) return *x;
   if (const auto* i = std::get_if<std::int64_t>(&value.data)) return static_cast<double>(*i);
   return std::nullopt;
 }
 
-std::optional<std::int64_t> to_integer(const Value& value) {
+std::optional<std::int64_t> to_integer(const ConfigValue& value) {
   if (const auto* i = std::get_if<std::int64_t>(&value.data)) return *i;
   if (const auto* x = std::get_if<double>(&value.data)) {
     if (std::abs(*x) <= 9007199254740992.0 && std::trunc(*x) == *x) {
@@ -32,7 +32,7 @@ std::optional<std::int64_t> to_integer(const Value& value) {
   return std::nullopt;
 }
 
-std::optional<Length> to_length(const Value& value) {
+std::optional<Length> to_length(const ConfigValue& value) {
   if (const auto* text = std::get_if<std::string>(&value.data)) {
     if (*text == "inf") return Length::infinity();
     return std::nullopt;
@@ -45,13 +45,13 @@ std::optional<Length> to_length(const Value& value) {
   return std::nullopt;
 }
 
-[[noreturn]] void fail_value(const std::string& path, const Value& value,
+[[noreturn]] void fail_value(const std::string& path, const ConfigValue& value,
                              std::string_view expected) {
   throw ConfigError(value.where() + ": " + path + " is " + value.text() + ", expected " +
                     std::string(expected));
 }
 
-double checked_number(const std::string& path, const Value& value, Range range) {
+double checked_number(const std::string& path, const ConfigValue& value, Range range) {
   const auto x = to_number(value);
   if (!x || !std::isfinite(*x) || !range.contains(*x)) {
     fail_value(path, value, "a number" + range.text());
@@ -59,7 +59,7 @@ double checked_number(const std::string& path, const Value& value, Range range) 
   return *x;
 }
 
-std::int64_t checked_integer(const std::string& path, const Value& value, Range range) {
+std::int64_t checked_integer(const std::string& path, const ConfigValue& value, Range range) {
   const auto n = to_integer(value);
   if (!n || !range.contains(static_cast<double>(*n))) {
     fail_value(path, value, "an integer" + range.text());
@@ -73,8 +73,9 @@ std::string item_path(const std::string& path, std::size_t i) {
 
 // Applies read(path of item, item) to every item of an array.
 template <class Read>
-auto read_array(const std::string& path, const Value& value, std::string_view expected, Read read) {
-  const Value::Array* array = value.array();
+auto read_array(const std::string& path, const ConfigValue& value, std::string_view expected,
+                Read read) {
+  const ConfigValue::Array* array = value.array();
   if (array == nullptr) fail_value(path, value, expected);
   std::vector<decltype(read(path, value))> out;
   for (std::size_t i = 0; i < array->size(); ++i) {
@@ -101,15 +102,15 @@ std::string Range::text() const {
   return "";
 }
 
-Table::Table(std::shared_ptr<ConfigTree> tree, Value* node, std::string path)
+Table::Table(std::shared_ptr<ConfigTree> tree, ConfigValue* node, std::string path)
     : tree_(std::move(tree)), node_(node), path_(std::move(path)) {}
 
 std::string Table::path(std::string_view key) const {
   return path_.empty() ? std::string(key) : path_ + "." + std::string(key);
 }
 
-Value* Table::find(std::string_view key) const {
-  Value::Map& map = *node_->map();
+ConfigValue* Table::find(std::string_view key) const {
+  ConfigValue::Map& map = *node_->map();
   const auto found = map.find(std::string(key));
   if (found == map.end() || found->second.is_default) return nullptr;
   return &found->second;
@@ -125,8 +126,8 @@ std::vector<std::string> Table::keys() const {
   return out;
 }
 
-Value& Table::get(std::string_view key) const {
-  Value* value = find(key);
+ConfigValue& Table::get(std::string_view key) const {
+  ConfigValue* value = find(key);
   if (value == nullptr) {
     const std::string where = node_->source ? node_->where() + ": " : "configuration: ";
     throw ConfigError(where + path(key) + " is missing");
@@ -135,8 +136,8 @@ Value& Table::get(std::string_view key) const {
   return *value;
 }
 
-void Table::keep_default(std::string_view key, decltype(Value::data) data) const {
-  Value value;
+void Table::keep_default(std::string_view key, decltype(ConfigValue::data) data) const {
+  ConfigValue value;
   value.data = std::move(data);
   value.used = value.is_default = true;
   node_->map()->insert_or_assign(std::string(key), std::move(value));
@@ -167,13 +168,13 @@ bool Table::boolean_or(std::string_view key, bool fallback) const {
     keep_default(key, fallback);
     return fallback;
   }
-  const Value& value = get(key);
+  const ConfigValue& value = get(key);
   if (const bool* x = std::get_if<bool>(&value.data)) return *x;
   fail_value(path(key), value, "true or false");
 }
 
 std::string Table::text(std::string_view key) const {
-  const Value& value = get(key);
+  const ConfigValue& value = get(key);
   if (const auto* x = std::get_if<std::string>(&value.data)) return *x;
   fail_value(path(key), value, "a string");
 }
@@ -186,7 +187,7 @@ std::string Table::text_or(std::string_view key, std::string_view fallback) cons
 
 std::string Table::choice(std::string_view key,
                           std::initializer_list<std::string_view> allowed) const {
-  const Value& value = get(key);
+  const ConfigValue& value = get(key);
   if (const auto* x = std::get_if<std::string>(&value.data)) {
     for (const std::string_view word : allowed) {
       if (word == *x) return *x;
@@ -203,7 +204,7 @@ std::string Table::choice_or(std::string_view key, std::initializer_list<std::st
 }
 
 Length Table::length(std::string_view key) const {
-  const Value& value = get(key);
+  const ConfigValue& value = get(key);
   const auto length = to_length(value);
   if (!length) fail_value(path(key), value, "a positive integer or \"inf\"");
   return *length;
@@ -221,7 +222,7 @@ Length Table::length_or(std::string_view key, Length fallback) const {
 
 std::vector<Length> Table::lengths(std::string_view key) const {
   return read_array(path(key), get(key), "an array of positive integers or \"inf\"",
-                    [](const std::string& at, const Value& item) {
+                    [](const std::string& at, const ConfigValue& item) {
                       const auto length = to_length(item);
                       if (!length) fail_value(at, item, "a positive integer or \"inf\"");
                       return *length;
@@ -229,20 +230,22 @@ std::vector<Length> Table::lengths(std::string_view key) const {
 }
 
 std::vector<double> Table::numbers(std::string_view key, Range range) const {
-  return read_array(
-      path(key), get(key), "an array of numbers",
-      [&](const std::string& at, const Value& item) { return checked_number(at, item, range); });
+  return read_array(path(key), get(key), "an array of numbers",
+                    [&](const std::string& at, const ConfigValue& item) {
+                      return checked_number(at, item, range);
+                    });
 }
 
 std::vector<std::int64_t> Table::integers(std::string_view key, Range range) const {
-  return read_array(
-      path(key), get(key), "an array of integers",
-      [&](const std::string& at, const Value& item) { return checked_integer(at, item, range); });
+  return read_array(path(key), get(key), "an array of integers",
+                    [&](const std::string& at, const ConfigValue& item) {
+                      return checked_integer(at, item, range);
+                    });
 }
 
 std::vector<std::string> Table::texts(std::string_view key) const {
   return read_array(path(key), get(key), "an array of strings",
-                    [](const std::string& at, const Value& item) {
+                    [](const std::string& at, const ConfigValue& item) {
                       const auto* x = std::get_if<std::string>(&item.data);
                       if (x == nullptr) fail_value(at, item, "a string");
                       return *x;
@@ -255,11 +258,11 @@ Vector Table::vector(std::string_view key) const {
 }
 
 Matrix Table::matrix(std::string_view key) const {
-  const Value& value = get(key);
-  const auto rows =
-      read_array(path(key), value, "an array of rows", [](const std::string& at, const Value& row) {
+  const ConfigValue& value = get(key);
+  const auto rows = read_array(
+      path(key), value, "an array of rows", [](const std::string& at, const ConfigValue& row) {
         return read_array(at, row, "a row of numbers",
-                          [](const std::string& place, const Value& item) {
+                          [](const std::string& place, const ConfigValue& item) {
                             return checked_number(place, item, {});
                           });
       });
@@ -285,7 +288,7 @@ std::filesystem::path Table::file(std::string_view key) const {
 }
 
 Table Table::table(std::string_view key) const {
-  Value& value = get(key);
+  ConfigValue& value = get(key);
   if (!value.map()) fail_value(path(key), value, "a table");
   return {tree_, &value, path(key)};
 }
@@ -297,17 +300,17 @@ std::optional<Table> Table::find_table(std::string_view key) const {
 
 Table Table::table_or_empty(std::string_view key) const {
   if (has(key)) return table(key);
-  keep_default(key, Value::Map{});
+  keep_default(key, ConfigValue::Map{});
   return {tree_, &node_->map()->at(std::string(key)), path(key)};
 }
 
 std::vector<Table> Table::tables(std::string_view key) const {
-  Value& value = get(key);
-  Value::Array* array = value.array();
+  ConfigValue& value = get(key);
+  ConfigValue::Array* array = value.array();
   if (array == nullptr || array->empty()) fail_value(path(key), value, "an array of tables");
   std::vector<Table> out;
   for (std::size_t i = 0; i < array->size(); ++i) {
-    Value& item = (*array)[i];
+    ConfigValue& item = (*array)[i];
     if (!item.map()) fail_value(item_path(path(key), i), item, "a table");
     item.used = true;
     out.push_back({tree_, &item, item_path(path(key), i)});
@@ -315,15 +318,15 @@ std::vector<Table> Table::tables(std::string_view key) const {
   return out;
 }
 
-const Value& Table::value(std::string_view key) const { return get(key); }
+const ConfigValue& Table::value(std::string_view key) const { return get(key); }
 
 void Table::fail(std::string_view key, std::string_view expected) const {
   fail_value(path(key), get(key), expected);
 }
 
 void Table::fail_because(std::string_view key, std::string_view problem) const {
-  const Value* value = find(key);
-  const Value& place = value != nullptr ? *value : *node_;
+  const ConfigValue* value = find(key);
+  const ConfigValue& place = value != nullptr ? *value : *node_;
   const std::string where = place.source ? place.where() + ": " : "";
   throw ConfigError(where + path(key) + ": " + std::string(problem));
 }

@@ -87,7 +87,7 @@ class Table {
   [[nodiscard]] std::vector<Table> tables(std::string_view key) const;
 
   // The raw value; fails if missing.
-  [[nodiscard]] const Value& value(std::string_view key) const;
+  [[nodiscard]] const ConfigValue& value(std::string_view key) const;
 
   // throw ConfigError("file:line: path.key is VALUE, expected ...").
   [[noreturn]] void fail(std::string_view key, std::string_view expected) const;
@@ -98,14 +98,14 @@ class Table {
 
  private:
   friend class Config;
-  Table(std::shared_ptr<ConfigTree> tree, Value* node, std::string path);
+  Table(std::shared_ptr<ConfigTree> tree, ConfigValue* node, std::string path);
 
-  [[nodiscard]] Value* find(std::string_view key) const;  // user's value or nullptr
-  [[nodiscard]] Value& get(std::string_view key) const;   // marks used, or fails
-  void keep_default(std::string_view key, decltype(Value::data) data) const;
+  [[nodiscard]] ConfigValue* find(std::string_view key) const;  // user's value or nullptr
+  [[nodiscard]] ConfigValue& get(std::string_view key) const;   // marks used, or fails
+  void keep_default(std::string_view key, decltype(ConfigValue::data) data) const;
 
   std::shared_ptr<ConfigTree> tree_;
-  Value* node_;
+  ConfigValue* node_;
   std::string path_;
 };
 

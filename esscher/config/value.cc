@@ -12,18 +12,18 @@ namespace {
 
 using Source = std::shared_ptr<const std::string>;
 
-Value convert(const toml::node& node, const Source& source, bool lines) {
-  Value out;
+ConfigValue convert(const toml::node& node, const Source& source, bool lines) {
+  ConfigValue out;
   out.source = source;
   out.line = lines ? static_cast<int>(node.source().begin.line) : 0;
   if (const auto* table = node.as_table()) {
-    Value::Map map;
+    ConfigValue::Map map;
     for (const auto& [key, value] : *table) {
       map.emplace(std::string(key.str()), convert(value, source, lines));
     }
     out.data = std::move(map);
   } else if (const auto* array = node.as_array()) {
-    Value::Array values;
+    ConfigValue::Array values;
     for (const auto& value : *array) values.push_back(convert(value, source, lines));
     out.data = std::move(values);
   } else if (node.is_string()) {
@@ -76,21 +76,21 @@ std::string number_text(double x) {
   return out;
 }
 
-std::string inline_text(const Value& value) {
+std::string inline_text(const ConfigValue& value) {
   struct Writer {
     std::string operator()(bool x) const { return x ? "true" : "false"; }
     std::string operator()(std::int64_t x) const { return std::to_string(x); }
     std::string operator()(double x) const { return number_text(x); }
     std::string operator()(const std::string& x) const { return quote_text(x); }
-    std::string operator()(const Value::Array& values) const {
+    std::string operator()(const ConfigValue::Array& values) const {
       std::string out = "[";
-      for (const Value& item : values) {
+      for (const ConfigValue& item : values) {
         if (out.size() > 1) out += ", ";
         out += inline_text(item);
       }
       return out + "]";
     }
-    std::string operator()(const Value::Map& map) const {
+    std::string operator()(const ConfigValue::Map& map) const {
       std::string out = "{";
       for (const auto& [key, item] : map) {
         out += out.size() > 1 ? ", " : " ";
@@ -102,24 +102,24 @@ std::string inline_text(const Value& value) {
   return std::visit(Writer{}, value.data);
 }
 
-bool is_table_array(const Value& value) {
-  const Value::Array* array = value.array();
+bool is_table_array(const ConfigValue& value) {
+  const ConfigValue::Array* array = value.array();
   return array != nullptr && !array->empty() &&
-         std::all_of(array->begin(), array->end(), [](const Value& v) { return v.map(); });
+         std::all_of(array->begin(), array->end(), [](const ConfigValue& v) { return v.map(); });
 }
 
-void write_table(const Value::Map& map, const std::string& path, std::string& out) {
+void write_table(const ConfigValue::Map& map, const std::string& path, std::string& out) {
   for (const auto& [key, value] : map) {
     if (value.map() || is_table_array(value)) continue;
     out += key_text(key) + " = " + inline_text(value) + "\n";
   }
   for (const auto& [key, value] : map) {
     const std::string below = path.empty() ? key_text(key) : path + "." + key_text(key);
-    if (const Value::Map* table = value.map()) {
+    if (const ConfigValue::Map* table = value.map()) {
       out += "\n[" + below + "]\n";
       write_table(*table, below, out);
     } else if (is_table_array(value)) {
-      for (const Value& item : *value.array()) {
+      for (const ConfigValue& item : *value.array()) {
         out += "\n[[" + below + "]]\n";
         write_table(*item.map(), below, out);
       }
@@ -129,12 +129,12 @@ void write_table(const Value::Map& map, const std::string& path, std::string& ou
 
 }  // namespace
 
-std::string Value::where() const {
+std::string ConfigValue::where() const {
   const std::string name = source ? *source : "default";
   return line > 0 ? name + ":" + std::to_string(line) : name;
 }
 
-std::string Value::text() const {
+std::string ConfigValue::text() const {
   constexpr std::size_t kLongest = 80;
   std::string out = inline_text(*this);
   if (out.size() > kLongest) {
@@ -145,22 +145,22 @@ std::string Value::text() const {
   return out;
 }
 
-std::string_view Value::type() const {
+std::string_view ConfigValue::type() const {
   constexpr std::string_view names[] = {"a boolean", "an integer", "a number",
                                         "a string",  "an array",   "a table"};
   return names[data.index()];
 }
 
-bool same_data(const Value& a, const Value& b) {
+bool same_data(const ConfigValue& a, const ConfigValue& b) {
   if (a.data.index() != b.data.index()) return false;
-  if (const Value::Map* map = a.map()) {
-    const Value::Map& other = *b.map();
+  if (const ConfigValue::Map* map = a.map()) {
+    const ConfigValue::Map& other = *b.map();
     return map->size() == other.size() &&
            std::equal(map->begin(), map->end(), other.begin(), [](const auto& x, const auto& y) {
              return x.first == y.first && same_data(x.second, y.second);
            });
   }
-  if (const Value::Array* array = a.array()) {
+  if (const ConfigValue::Array* array = a.array()) {
     return std::equal(array->begin(), array->end(), b.array()->begin(), b.array()->end(),
                       same_data);
   }
@@ -171,7 +171,7 @@ bool same_data(const Value& a, const Value& b) {
   return inline_text(a) == inline_text(b);
 }
 
-Value parse_toml(std::string_view text, const std::string& name) {
+ConfigValue parse_toml(std::string_view text, const std::string& name) {
   const auto source = std::make_shared<const std::string>(name);
   try {
     return convert(toml::parse(text), source, true);
@@ -181,7 +181,7 @@ Value parse_toml(std::string_view text, const std::string& name) {
   }
 }
 
-Value parse_toml_value(std::string_view text, const std::string& source) {
+ConfigValue parse_toml_value(std::string_view text, const std::string& source) {
   const auto shared = std::make_shared<const std::string>(source);
   const bool one_line = text.find_first_of("\r\n") == std::string_view::npos;
   if (one_line) {
@@ -192,13 +192,13 @@ Value parse_toml_value(std::string_view text, const std::string& source) {
       // Not a TOML value: a bare word, kept as the text it is.
     }
   }
-  Value out;
+  ConfigValue out;
   out.data = std::string(text);
   out.source = shared;
   return out;
 }
 
-std::string write_toml(const Value& root) {
+std::string write_toml(const ConfigValue& root) {
   std::string out;
   write_table(*root.map(), "", out);
   return out;

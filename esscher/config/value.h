@@ -13,9 +13,9 @@
 
 namespace esscher {
 
-struct Value {
-  using Array = std::vector<Value>;
-  using Map = std::map<std::string, Value>;  // sorted: equal contents give equal text
+struct ConfigValue {
+  using Array = std::vector<ConfigValue>;
+  using Map = std::map<std::string, ConfigValue>;  // sorted: equal contents give equal text
 
   std::variant<bool, std::int64_t, double, std::string, Array, Map> data = Map{};
   std::shared_ptr<const std::string> source;  // file name, or "--set key=value"
@@ -35,21 +35,21 @@ struct Value {
 
 // A whole configuration: what Config owns and every Table keeps alive.
 struct ConfigTree {
-  Value root;
+  ConfigValue root;
   std::shared_ptr<const std::string> file_source;  // source of the file's values, unlike --set
   std::filesystem::path folder;                    // where the file's relative names start
 };
 
 // Contents only; where they were written does not matter.
-bool same_data(const Value& a, const Value& b);
+bool same_data(const ConfigValue& a, const ConfigValue& b);
 
 // Parses a document; ConfigError "name:line: ..." if it is not TOML or uses dates.
-Value parse_toml(std::string_view text, const std::string& name);
+ConfigValue parse_toml(std::string_view text, const std::string& name);
 
 // Parses the right side of --set: a TOML value, or else the text itself as a string.
-Value parse_toml_value(std::string_view text, const std::string& source);
+ConfigValue parse_toml_value(std::string_view text, const std::string& source);
 
 // A document that parses to the same data; keys sorted, so it is a function of the data alone.
-std::string write_toml(const Value& root);
+std::string write_toml(const ConfigValue& root);
 
 }  // namespace esscher

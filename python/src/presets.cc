@@ -16,7 +16,7 @@ namespace {
 
 using Assignments = std::vector<std::string>;
 
-py::object native(const Value& value) {
+py::object native(const ConfigValue& value) {
   if (const auto* table = value.map()) {
     py::dict dict;
     for (const auto& [key, item] : *table) dict[py::str(key)] = native(item);
@@ -24,7 +24,7 @@ py::object native(const Value& value) {
   }
   if (const auto* items = value.array()) {
     py::list list;
-    for (const Value& item : *items) list.append(native(item));
+    for (const ConfigValue& item : *items) list.append(native(item));
     return list;
   }
   if (const auto* b = std::get_if<bool>(&value.data)) return py::bool_(*b);

@@ -158,7 +158,7 @@ TEST(Config, ResolvedHoldsOverridesAndDefaultsAndReadsBack) {
   (void)config.root().table_or_empty("c").text_or("t", "u");
   EXPECT_EQ(config.resolved_toml(),
             "\n[a]\nx = [1, { z = \"q\\\"\\u000A\" }]\n\n[b]\nw = 3.0\ny = 2\n\n[c]\nt = \"u\"\n");
-  const Value again = parse_toml(config.resolved_toml(), "again");
+  const ConfigValue again = parse_toml(config.resolved_toml(), "again");
   EXPECT_EQ(write_toml(again), config.resolved_toml());
 }
 
