@@ -1,8 +1,13 @@
 #include "tests/testing.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
 
 namespace esscher::testing {
 
@@ -10,6 +15,27 @@ namespace {
 
 // RapidCheck draws a new seed per run unless told: a failure must be repeatable.
 [[maybe_unused]] const int rapidcheck_seed = ::setenv("RC_PARAMS", "seed=20240601", 0);
+
+std::atomic<std::int64_t> g_comparisons = 0;
+
+// Writes how many random comparisons each test made.
+class ComparisonCounter : public ::testing::EmptyTestEventListener {
+  void OnTestStart(const ::testing::TestInfo&) override { g_comparisons = 0; }
+  void OnTestEnd(const ::testing::TestInfo& test) override {
+    if (g_comparisons == 0) return;
+    namespace fs = std::filesystem;
+    const fs::path folder = fs::path(ESSCHER_BINARY_DIR) / "comparisons";
+    fs::create_directories(folder);
+    std::string name = std::string(test.test_suite_name()) + "." + test.name();
+    std::replace(name.begin(), name.end(), '/', '-');
+    std::ofstream(folder / name) << g_comparisons << "\n";
+  }
+};
+
+[[maybe_unused]] const bool counting = [] {
+  ::testing::UnitTest::GetInstance()->listeners().Append(new ComparisonCounter);
+  return true;
+}();
 
 }  // namespace
 
@@ -42,7 +68,12 @@ AssertionResult close(const MatrixView& got, const MatrixView& want, double rela
 }
 
 AssertionResult agrees(const Estimate& estimate, double truth) {
+  ++g_comparisons;
   const double error = estimate.value - truth;
+  if (!(estimate.std_error > 0) && error != 0) {
+    return AssertionFailure() << "estimate " << estimate.value << " of truth " << truth
+                              << " has no standard error";
+  }
   if (std::abs(error) <= kSigmas * estimate.std_error) {
     return AssertionSuccess() << "z = " << error / estimate.std_error;
   }
