@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <vector>
 
 #include "esscher/base/error.h"
+#include "esscher/estimate/quantile.h"
 #include "esscher/heads/load.h"
 #include "esscher/heads/surrogate_file.h"
 #include "esscher/measure/empirical.h"
@@ -23,12 +23,6 @@ Head find_head(const std::string& reference) {
     if (head.name == name) return std::move(head);
   }
   throw FileError(reference.substr(0, cut) + ": no head named \"" + name + "\"");
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : 0.5 * (values[half - 1] + values[half]);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "cli/verbs.h"
-#include "esscher/base/error.h"
+#include "esscher/base/length_grid.h"
 #include "esscher/concentration/bound.h"
 #include "esscher/config/icl.h"
 #include "esscher/config/sweep.h"
@@ -68,7 +68,7 @@ void execute(const Globals& globals, const Flags& flags) {
   config.check_all_used();
   LengthOptions options;
   options.eps = flags.eps;
-  options.metric = parse_metric(flags.metric);
+  options.metric = parse_enum<Metric>(flags.metric);
   options.relative = flags.relative;
   if (flags.quantile > 0) options.quantile = flags.quantile;
   options.engine = sweep.engine;

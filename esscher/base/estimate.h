@@ -2,32 +2,34 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
+
+#include "esscher/base/enum_names.h"
 
 namespace esscher {
 
-// How an expectation over prompts was computed.
-//   exact    no token is sampled: universal functions, std_error is 0
-//   sampled  exact in law, scores drawn instead of tokens (Gaussian, Gaussian mixture)
-//   direct   real tokens, drawn or given
+// How an expectation over prompts was computed. Queries, tasks or nodes may have been sampled
+// beside the prompts: the standard error of an answer says whether anything was.
+//   exact      no token is sampled: universal functions or another closed form
+//   sampled    exact in law: scores are drawn instead of tokens (Gaussian, Gaussian mixture)
+//   direct     real tokens, drawn or given
 //   automatic  exact where it exists, else sampled, else direct; never appears in a result
 enum class Engine { exact, sampled, direct, automatic };
 
-constexpr std::string_view name(Engine engine) {
-  switch (engine) {
-    case Engine::exact: return "exact";
-    case Engine::sampled: return "sampled";
-    case Engine::direct: return "direct";
-    case Engine::automatic: return "auto";
-  }
-  return "?";
+constexpr auto enum_names(Engine) {
+  return EnumNames<Engine, 4>{"engine",
+                              {{{Engine::automatic, "auto"},
+                                {Engine::exact, "exact"},
+                                {Engine::sampled, "sampled"},
+                                {Engine::direct, "direct"}}}};
 }
 
 struct Estimate {
   double value = 0;
-  double std_error = 0;  // 0 for the exact engine
-  std::int64_t n = 0;    // independent replicates behind std_error; 0 for exact
-  Engine engine = Engine::exact;
+  // Of everything that was sampled: prompts, queries, tasks, scramblings of a net of nodes. It is 0
+  // only where nothing was, so an answer of the exact engine may have one.
+  double std_error = 0;
+  std::int64_t n = 0;  // independent replicates behind std_error; 0 where nothing was sampled
+  Engine engine = Engine::exact;  // how prompts were averaged
 };
 
 }  // namespace esscher

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "esscher/base/error.h"
+#include "esscher/estimate/smallest_length.h"
 #include "esscher/prompt/errors.h"
 
 namespace esscher {
@@ -120,14 +121,9 @@ std::int64_t bound_length(const BoundFit& fit, double sigma, double eps) {
   constexpr std::int64_t kMax = 1000000000000000000;
   // (ln L)^p / L^g rises up to L = e^{p/g}; only the falling branch is an answer.
   const double peak = std::exp(std::min(41.0, fit.log_power * sigma * sigma / fit.c2));
-  std::int64_t lo = std::max<std::int64_t>(2, static_cast<std::int64_t>(peak)), hi = kMax;
-  if (bound_at(fit, sigma, hi) > eps) return 0;
-  if (bound_at(fit, sigma, lo) <= eps) return lo;
-  while (hi - lo > 1) {
-    const std::int64_t mid = lo + (hi - lo) / 2;
-    (bound_at(fit, sigma, mid) <= eps ? hi : lo) = mid;
-  }
-  return hi;
+  const std::int64_t from = std::max<std::int64_t>(2, static_cast<std::int64_t>(peak));
+  const auto bound = [&](std::int64_t L) { return bound_at(fit, sigma, L); };
+  return smallest_length(bound, eps, {.from = from, .to = kMax}).length.value_or(0);
 }
 
 BoundReport check_bound(Proposition proposition, const Problem& problem, const StudyResult& result,

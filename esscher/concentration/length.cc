@@ -11,6 +11,7 @@
 #include "esscher/concentration/detail/length_search.h"
 #include "esscher/concentration/gaussian_average.h"
 #include "esscher/concentration/query_nodes.h"
+#include "esscher/estimate/quantile.h"
 #include "esscher/estimate/two_level.h"
 #include "esscher/measure/gaussian_view.h"
 #include "esscher/prompt/errors.h"
@@ -20,14 +21,6 @@ namespace esscher {
 namespace {
 
 constexpr std::uint64_t kQueryStream = 0, kPromptStream = 1;
-
-// Order statistic at level p.
-double quantile_of(std::vector<double> x, double p) {
-  const auto k =
-      std::min(x.size() - 1, static_cast<std::size_t>(p * static_cast<double>(x.size())));
-  std::nth_element(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(k), x.end());
-  return x[k];
-}
 
 // Averages of exact errors over Gaussian queries go by nets; quantiles need independent draws.
 bool nets_serve(const Problem& p) {
@@ -78,7 +71,7 @@ Noisy evaluate_mean(const Problem& problem, const LengthOptions& o, Engine engin
 // Standard error of a quantile, by order statistics.
 double quantile_spread(const std::vector<double>& x, double p) {
   const double one = std::sqrt(p * (1 - p) / static_cast<double>(x.size()));
-  return (quantile_of(x, std::min(p + one, 1.0)) - quantile_of(x, std::max(p - one, 0.0))) / 2;
+  return (quantile(x, std::min(p + one, 1.0)) - quantile(x, std::max(p - one, 0.0))) / 2;
 }
 
 // The quantile over queries; order statistics give its interval whatever the law of the errors.
@@ -102,9 +95,9 @@ Noisy evaluate_quantile(const Problem& problem, const LengthOptions& o, Engine e
   const double n = static_cast<double>(z.rows()), p = *o.quantile;
   const double half =
       normal_quantile(1 - kErrorProbability / kMaxLooks) * std::sqrt(p * (1 - p) / n);
-  const Interval ci{p > half ? quantile_of(errors, p - half) : 0,
-                    p + half < 1 ? quantile_of(errors, p + half) : HUGE_VAL};
-  return {quantile_of(errors, p), quantile_spread(errors, p), ci};
+  const Interval ci{p > half ? quantile(errors, p - half) : 0,
+                    p + half < 1 ? quantile(errors, p + half) : HUGE_VAL};
+  return {quantile(errors, p), quantile_spread(errors, p), ci};
 }
 
 // Exact error of every query, then its average or quantile over them. Queries that stand
@@ -129,7 +122,7 @@ LengthAnswer by_query(LengthAnswer answer, const Problem& problem, const LengthO
     return controlled(Vector::Map(errors(L).data(), z.rows()), nodes.weights);
   };
   const auto D = [&](std::int64_t L) {
-    return o.quantile ? quantile_of(errors(L), *o.quantile) : shares(L).mean();
+    return o.quantile ? quantile(errors(L), *o.quantile) : shares(L).mean();
   };
   answer = certified(std::move(answer), D);
   if (!answer.length || !problem.nu) return answer;
@@ -138,23 +131,25 @@ LengthAnswer by_query(LengthAnswer answer, const Problem& problem, const LengthO
     const double n = static_cast<double>(x.size());
     if (o.quantile) {
       const double p = *o.quantile, half = normal_quantile() * std::sqrt(p * (1 - p) / n);
-      return {D(L),
-              quantile_spread(x, p),
-              {p > half ? quantile_of(x, p - half) : 0,
-               p + half < 1 ? quantile_of(x, p + half) : HUGE_VAL}};
+      return {
+          D(L),
+          quantile_spread(x, p),
+          {p > half ? quantile(x, p - half) : 0, p + half < 1 ? quantile(x, p + half) : HUGE_VAL}};
     }
     const bool nets = nets_serve(problem);
     const Vector means = nets ? Vector(group_means(shares(L), kGroups)) : shares(L);
     const TwoLevel t = two_level(means, Vector::Zero(means.size()), 1, Queries::random);
     return {t.mean, t.std_error, t.ci};
   };
-  const auto lo = bisect([&](std::int64_t L) { return interval(L).ci.lo; }, answer.eps, kMaxLength);
-  const auto hi = bisect([&](std::int64_t L) { return interval(L).ci.hi; }, answer.eps, kMaxLength);
+  const auto reached = [&](auto end) {
+    const auto at = [&](std::int64_t L) { return interval(L).ci.*end; };
+    return smallest_length(at, answer.eps, kAnyLength).length.value_or(kMaxLength);
+  };
   answer.status = "estimated";
   answer.std_error = interval(*answer.length).std_error;
   answer.error_probability = 0.05;
-  answer.bracket_lo = std::min(lo.value_or(kMaxLength), *answer.length);
-  answer.bracket_hi = std::max(hi.value_or(kMaxLength), *answer.length);
+  answer.bracket_lo = std::min(reached(&Interval::lo), *answer.length);
+  answer.bracket_hi = std::max(reached(&Interval::hi), *answer.length);
   answer.explanation = "no token is sampled, but " + std::to_string(z.rows()) +
                        " queries stand for their law: the answer lies between " +
                        std::to_string(answer.bracket_lo) + " and " +
@@ -213,7 +208,7 @@ LengthAnswer answer_by(Engine engine, const Problem& problem, const LengthOption
           "; " + to_text(outside * 100) + " % of the queries have no limit and count as infinite";
     }
     if (o.relative) answer.eps *= mean_of(inside);
-    answer.clt = std::ceil((o.quantile ? quantile_of(constants, *o.quantile) : mean_of(constants)) /
+    answer.clt = std::ceil((o.quantile ? quantile(constants, *o.quantile) : mean_of(constants)) /
                            answer.eps);
   }
   if (!(answer.eps > 0))

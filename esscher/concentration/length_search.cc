@@ -29,39 +29,6 @@ std::int64_t interpolate(const Point& a, const Point& b, double eps) {
 
 }  // namespace
 
-std::optional<std::int64_t> bisect(const std::function<double(std::int64_t)>& D, double eps,
-                                   std::int64_t limit) {
-  double at_lo = D(1);
-  if (at_lo <= eps) return 1;
-  std::int64_t lo = 1, hi = 2;
-  double at_hi = D(hi);
-  while (at_hi > eps) {
-    if (hi == limit) return std::nullopt;
-    lo = hi;
-    at_lo = at_hi;
-    hi = hi > limit / 8 ? limit : hi * 8;
-    at_hi = D(hi);
-  }
-  for (int step = 1; hi - lo > 1; ++step) {
-    const double x = static_cast<double>(lo), ratio = static_cast<double>(hi) / x;
-    double share = 0.5;
-    if (step % 3 != 0 && at_hi > 0 && std::isfinite(at_lo)) {
-      share = std::log(at_lo / eps) / std::log(at_lo / at_hi);
-    }
-    const double guess = x * std::pow(ratio, share);
-    const std::int64_t mid = std::clamp(static_cast<std::int64_t>(guess), lo + 1, hi - 1);
-    const double value = D(mid);
-    if (value <= eps) {
-      hi = mid;
-      at_hi = value;
-    } else {
-      lo = mid;
-      at_lo = value;
-    }
-  }
-  return hi;
-}
-
 LengthAnswer never(LengthAnswer answer, const std::string& why) {
   answer.status = "never";
   answer.value = answer.value_before = kUnknown;
@@ -70,21 +37,21 @@ LengthAnswer never(LengthAnswer answer, const std::string& why) {
 }
 
 LengthAnswer certified(LengthAnswer answer, const std::function<double(std::int64_t)>& D) {
-  const auto L = bisect(D, answer.eps, kMaxLength);
-  if (!L) {
-    const double last = D(kMaxLength);
-    const std::string why = "at L = 1e15 the error is still " + to_text(last) +
+  const SmallestLength found = smallest_length(D, answer.eps, kAnyLength);
+  if (!found.length) {
+    const std::string why = "at L = 1e15 the error is still " + to_text(found.value) +
                             " > eps = " + to_text(answer.eps) +
                             "; longer prompts are beyond what double precision can show";
     answer = never(std::move(answer), why);
-    answer.value = last;
+    answer.value = found.value;
     return answer;
   }
-  answer.length = *L;
-  answer.value = D(*L);
-  answer.value_before = *L > 1 ? D(*L - 1) : kUnknown;
+  answer.length = found.length;
+  answer.value = found.value;
+  answer.value_before = found.before;
   answer.status = "certified";
-  answer.explanation = *L > 1 ? "D(L) <= eps < D(L-1), both evaluated" : "one token is enough";
+  answer.explanation =
+      *found.length > 1 ? "D(L) <= eps < D(L-1), both evaluated" : "one token is enough";
   return answer;
 }
 

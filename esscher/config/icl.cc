@@ -5,6 +5,7 @@
 
 #include "esscher/base/error.h"
 #include "esscher/config/matrix_spec.h"
+#include "esscher/config/sweep.h"
 
 namespace esscher {
 namespace {
@@ -143,19 +144,8 @@ std::vector<Length> read_lengths(const Table& root, const std::vector<Length>& f
   const std::optional<Table> sweep = root.find_table("sweep");
   if (!sweep || !sweep->has("lengths")) return fallback;
   if (sweep->value("lengths").map() == nullptr) return sweep->lengths("lengths");
-  const Table range = sweep->table("lengths");
-  const std::int64_t from = range.integer("from", Range::at_least(1));
-  const std::int64_t to = range.integer("to", Range::at_least(static_cast<double>(from)));
-  const double per_decade = range.number_or("per_decade", 4, Range::positive());
   std::vector<Length> out;
-  std::int64_t last = 0;
-  for (int i = 0;; ++i) {
-    const double x = static_cast<double>(from) * std::pow(10.0, i / per_decade);
-    if (x > static_cast<double>(to) * (1 + 1e-9)) break;
-    const auto L = static_cast<std::int64_t>(std::llround(x));
-    if (L != last) out.emplace_back(L);
-    last = L;
-  }
+  for (const std::int64_t L : read_length_grid(sweep->table("lengths"))) out.emplace_back(L);
   return out;
 }
 

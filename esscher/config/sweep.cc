@@ -1,8 +1,7 @@
 #include "esscher/config/sweep.h"
 
-#include <cmath>
-
 #include "esscher/base/error.h"
+#include "esscher/base/length_grid.h"
 #include "esscher/config/measure.h"
 #include "esscher/measure/gaussian.h"
 
@@ -20,39 +19,22 @@ std::vector<std::int64_t> read_lengths(const Table& sweep) {
     if (lengths.empty()) sweep.fail("lengths", "at least one length");
     return lengths;
   }
-  const Table grid = sweep.table_or_empty("lengths");
+  return read_length_grid(sweep.table_or_empty("lengths"));
+}
+
+Engine read_engine(const Table& sweep) {
+  return parse_enum<Engine>(
+      sweep.choice_or("engine", {"auto", "exact", "sampled", "direct"}, "auto"));
+}
+
+}  // namespace
+
+std::vector<std::int64_t> read_length_grid(const Table& grid) {
   const std::int64_t from = grid.integer_or("from", 10, Range::between(1, kLongest));
   const std::int64_t to = grid.integer_or("to", 1000000, Range::between(1, kLongest));
   const double per_decade = grid.number_or("per_decade", 4, Range::between(0.1, 100));
   if (to < from) grid.fail("to", "a length >= " + grid.path("from"));
   return length_grid(from, to, per_decade);
-}
-
-Engine read_engine(const Table& sweep) {
-  const std::string text =
-      sweep.choice_or("engine", {"auto", "exact", "sampled", "direct"}, "auto");
-  for (Engine e : {Engine::exact, Engine::sampled, Engine::direct}) {
-    if (text == name(e)) return e;
-  }
-  return Engine::automatic;
-}
-
-}  // namespace
-
-std::vector<std::int64_t> length_grid(std::int64_t from, std::int64_t to, double per_decade) {
-  if (from < 1 || to < from || !(per_decade > 0)) {
-    throw_argument("length_grid", "from, to", std::to_string(from) + ", " + std::to_string(to),
-                   "1 <= from <= to and a positive number per decade");
-  }
-  const double decades = std::log10(static_cast<double>(to) / static_cast<double>(from));
-  const int steps = std::max(1, static_cast<int>(std::lround(decades * per_decade)));
-  std::vector<std::int64_t> lengths;
-  for (int i = 0; i <= steps; ++i) {
-    const double x = static_cast<double>(from) * std::pow(10.0, decades * i / steps);
-    const std::int64_t L = i == steps ? to : std::llround(x);
-    if (lengths.empty() || L > lengths.back()) lengths.push_back(L);
-  }
-  return lengths;
 }
 
 StudyOptions read_sweep(const Table& root, std::uint64_t seed) {
@@ -67,7 +49,7 @@ StudyOptions read_sweep(const Table& root, std::uint64_t seed) {
     options.metrics.clear();
     for (const std::string& text : sweep.texts("metrics")) {
       try {
-        options.metrics.push_back(parse_metric(text));
+        options.metrics.push_back(parse_enum<Metric>(text));
       } catch (const ArgumentError&) {
         sweep.fail("metrics", "a list of output, grad_v, grad_u, grad_k, grad_q");
       }

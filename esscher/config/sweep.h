@@ -7,6 +7,9 @@
 //   replicates  8, prompts per query where they have to be sampled
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "esscher/concentration/study.h"
 #include "esscher/config/table.h"
 
@@ -18,8 +21,8 @@ StudyOptions read_sweep(const Table& root, std::uint64_t seed);
 // [measure], [attention], [query]; queries are N(0, I) where there is no [query].
 Problem read_problem(const Table& root);
 
-// from, .., to with about per_decade lengths per factor of ten, both ends included, no length
-// twice.
-std::vector<std::int64_t> length_grid(std::int64_t from, std::int64_t to, double per_decade);
+// { from, to, per_decade } as length_grid() of base/length_grid.h, 10, 10^6 and 4 where not given: the
+// one reader of such a table, for every verb that sweeps lengths.
+std::vector<std::int64_t> read_length_grid(const Table& grid);
 
 }  // namespace esscher

@@ -33,6 +33,12 @@ double Moments::std_error() const {
   return std::sqrt(variance() / static_cast<double>(n_));
 }
 
+Moments moments_of(std::span<const double> values) {
+  Moments out;
+  for (const double x : values) out.add(x);
+  return out;
+}
+
 void CoMoments::add(const VectorView& x) {
   if (n_ == 0) {
     mean_ = Vector::Zero(x.size());

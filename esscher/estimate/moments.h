@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "esscher/base/estimate.h"
 #include "esscher/base/linalg.h"
@@ -31,6 +32,9 @@ class Moments {
   double mean_ = 0;
   double m2_ = 0;
 };
+
+// The moments of numbers that are all there: their mean and its standard error.
+Moments moments_of(std::span<const double> values);
 
 class CoMoments {
  public:

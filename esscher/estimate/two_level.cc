@@ -7,6 +7,7 @@
 
 #include "esscher/base/error.h"
 #include "esscher/estimate/moments.h"
+#include "esscher/estimate/quantile.h"
 
 namespace esscher {
 namespace {
@@ -79,14 +80,7 @@ Interval bootstrap_interval(const MatrixView& values, Queries queries, int draws
       results[static_cast<std::size_t>(b)] = sum / static_cast<double>(Q * R);
     }
   }
-  std::sort(results.begin(), results.end());
-  const auto at = [&](double p) {
-    const double x = p * static_cast<double>(draws - 1);
-    const auto i = static_cast<std::size_t>(x);
-    const std::size_t j = std::min(i + 1, results.size() - 1);
-    return results[i] + (x - std::floor(x)) * (results[j] - results[i]);
-  };
-  return {at((1 - level) / 2), at((1 + level) / 2)};
+  return {quantile(results, (1 - level) / 2), quantile(results, (1 + level) / 2)};
 }
 
 Matrix covariance_of_means(const MatrixView& samples) {

@@ -35,9 +35,9 @@ py::object concentration(const py::object& measure, const Attention& T, const py
   options.lengths = lengths_in(lengths);
   options.metrics.clear();
   for (const py::handle metric : metrics) {
-    options.metrics.push_back(parse_metric(py::cast<std::string>(metric)));
+    options.metrics.push_back(parse_enum<Metric>(py::cast<std::string>(metric)));
   }
-  options.engine = parse_engine(engine);
+  options.engine = parse_enum<Engine>(engine);
   options.queries = query_count;
   options.replicates = replicates;
   options.seed = seed;
@@ -51,10 +51,10 @@ py::object length(const py::object& measure, const Attention& T, const py::objec
   const Problem problem = problem_in(measure, T, queries);
   LengthOptions options;
   options.eps = eps;
-  options.metric = parse_metric(metric);
+  options.metric = parse_enum<Metric>(metric);
   options.relative = relative;
   options.quantile = quantile;
-  options.engine = parse_engine(engine);
+  options.engine = parse_enum<Engine>(engine);
   options.queries = query_count;
   options.replicates = replicates;
   options.seed = seed;
@@ -65,7 +65,7 @@ double constant(const std::string& metric, const py::object& measure, const Atte
                 const py::object& z) {
   const AnyMeasure mu = measure_in("asymptotic_constant", measure);
   const VectorIn query = vector_in("asymptotic_constant", "z", z);
-  return long_call([&] { return asymptotic_constant(parse_metric(metric), mu, T, query.view()); });
+  return long_call([&] { return asymptotic_constant(parse_enum<Metric>(metric), mu, T, query.view()); });
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ py::tuple error_of(const std::string& engine, const std::string& metric, const p
   const VectorIn query = vector_in("mean_square_error", "z", z);
   const Length L = length_in("mean_square_error", length);
   return out(long_call([&] {
-    return mean_square_error(parse_engine(engine), parse_metric(metric), mu, T, query.view(), L,
+    return mean_square_error(parse_enum<Engine>(engine), parse_enum<Metric>(metric), mu, T, query.view(), L,
                              {replicates, stream});
   }));
 }

@@ -51,7 +51,7 @@ RiskOptions risk_options_in(const py::dict& given) {
   RiskOptions options;
   if (given.contains("draws")) options.draws = py::cast<std::int64_t>(given["draws"]);
   if (given.contains("engine")) {
-    options.engine = parse_engine(py::cast<std::string>(given["engine"]));
+    options.engine = parse_enum<Engine>(py::cast<std::string>(given["engine"]));
   }
   if (given.contains("stream")) options.stream = py::cast<Stream>(given["stream"]);
   return options;

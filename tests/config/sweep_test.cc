@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "esscher/base/error.h"
+#include "esscher/config/icl.h"
 
 namespace esscher {
 namespace {
@@ -13,11 +14,11 @@ using ::testing::HasSubstr;
 
 Config parse(const std::string& text) { return Config::parse(text, "test.toml"); }
 
-TEST(Sweep, Grid) {
-  EXPECT_THAT(length_grid(10, 1000, 2), ElementsAre(10, 32, 100, 316, 1000));
-  EXPECT_THAT(length_grid(1, 4, 10), ElementsAre(1, 2, 3, 4));
-  EXPECT_THAT(length_grid(7, 7, 3), ElementsAre(7));
-  EXPECT_THROW(length_grid(5, 4, 1), ArgumentError);
+// Every verb reads a grid of lengths the same way, and its upper end belongs to it.
+TEST(Sweep, OneGridForEveryVerb) {
+  const Config config = parse("[sweep]\nlengths = { from = 10, to = 50, per_decade = 4 }\n");
+  EXPECT_THAT(read_sweep(config.root(), 0).lengths, ElementsAre(10, 17, 29, 50));
+  EXPECT_THAT(read_lengths(config.root(), {}), ElementsAre(10, 17, 29, 50));
 }
 
 TEST(Sweep, DefaultsAndValues) {

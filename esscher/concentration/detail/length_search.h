@@ -8,14 +8,12 @@
 
 #include "esscher/concentration/length.h"
 #include "esscher/estimate/interval.h"
+#include "esscher/estimate/smallest_length.h"
 
 namespace esscher {
 
-// Smallest L in [1, limit] with D(L) <= eps for a D that falls; nothing if D(limit) > eps. D is
-// close to a power law between neighbours, so two steps of three go where that meets eps; the third
-// halves log L and bounds their number.
-std::optional<std::int64_t> bisect(const std::function<double(std::int64_t)>& D, double eps,
-                                   std::int64_t limit);
+// Where a length is looked for. The search starts at two tokens: one token rarely is enough.
+inline constexpr LengthRange kAnyLength{.from = 1, .to = kMaxLength, .first = 2};
 
 // The answer that there is none.
 LengthAnswer never(LengthAnswer answer, const std::string& why);

@@ -1,0 +1,19 @@
+#include "esscher/estimate/quantile.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+namespace esscher {
+
+double quantile(std::vector<double> values, double p) {
+  if (values.empty()) return 0;
+  const auto rank = static_cast<std::ptrdiff_t>(
+      std::lround(std::clamp(p, 0.0, 1.0) * static_cast<double>(values.size() - 1)));
+  std::nth_element(values.begin(), values.begin() + rank, values.end());
+  const double high = values[static_cast<std::size_t>(rank)];
+  if (p != 0.5 || values.size() % 2 == 1) return high;
+  return 0.5 * (*std::max_element(values.begin(), values.begin() + rank) + high);
+}
+
+}  // namespace esscher
