@@ -35,13 +35,13 @@ Control gaussian_control(std::int64_t n, const QueryMoments& query) {
           .signal2 = std::max(0.0, gain * (S2 - tau2 / N) + rest * (u.H - 1 / N))};
 }
 
-std::int64_t linear_from(const QueryMoments& query, double tolerance) {
+Length linear_from(const QueryMoments& query, double tolerance) {
   const auto good = [&](std::int64_t L) {
     return gaussian_control(L, query).relative() <= tolerance;
   };
   std::int64_t high = 2;
   while (high < kLongestPrompt && !good(high)) high = std::min(4 * high, kLongestPrompt);
-  if (!good(high)) return kNeverLinear;
+  if (!good(high)) return Length::infinity();
   std::int64_t low = high == 2 ? 1 : std::max<std::int64_t>(2, high / 4);
   while (high - low > std::max<std::int64_t>(1, low / 1000)) {
     const std::int64_t middle = low + (high - low) / 2;

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "esscher/base/length.h"
 #include "esscher/universal/score_mixture.h"
 
 namespace esscher {
@@ -39,10 +40,9 @@ struct Control {
 // S and v are carried on as multiples of tau.
 Control gaussian_control(std::int64_t n, const QueryMoments& query);
 
-// Smallest L with relative() <= tolerance, found by doubling and bisection; kNeverLinear if there
-// is none up to 10^15.
-inline constexpr std::int64_t kNeverLinear = -1;
-std::int64_t linear_from(const QueryMoments& query, double tolerance);
+// Smallest L with relative() <= tolerance, to one part in a thousand; infinity if there is none up
+// to 10^15.
+Length linear_from(const QueryMoments& query, double tolerance);
 
 // The control of a mixture: sqrt(E|T_hat - T_mix|^2) if the prompt were n tokens drawn from the
 // mixture fitted to that very prompt, exactly (universal/score_mixture.h, to 1e-6). T_mix is the limit

@@ -4,13 +4,14 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <utility>
 
 #include "esscher/base/error.h"
-#include "esscher/base/parallel.h"
 #include "esscher/estimate/quantile.h"
-#include "esscher/heads/score_law.h"
-#include "esscher/heads/verdict.h"
-#include "esscher/heads/walk.h"
+#include "esscher/heads/control.h"
+#include "esscher/heads/detail/prefixes.h"
+#include "esscher/heads/detail/score_law.h"
+#include "esscher/heads/detail/walk.h"
 
 namespace esscher {
 namespace {
@@ -42,7 +43,7 @@ SurrogateError error_of(const std::vector<PromptResult>& results, std::size_t mo
       collect(results, [&](const PromptResult& r) { return split ? r.norm_unseen : r.norm; });
   const auto signals =
       collect(results, [&](const PromptResult& r) { return split ? r.signal_unseen : r.signal; });
-  return {median_ratio(errors, norms, norms), median_ratio(errors, signals, norms)};
+  return {.lin = median_ratio(errors, norms, norms), .lin_c = median_ratio(errors, signals, norms)};
 }
 
 double dominant_share(const std::vector<PromptResult>& results) {
@@ -69,15 +70,16 @@ void fill_scores(const std::vector<PromptResult>& results, HeadDiagnosis& out) {
   out.dominant = dominant_share(results);
 }
 
-std::optional<MixtureControl> control_of(const std::vector<PromptResult>& results,
-                                         std::size_t model) {
+// The control of a mixture where the exact engine reaches and something moves.
+void fill_mixture_control(const std::vector<PromptResult>& results, std::size_t model,
+                          MixtureRow& row) {
   std::vector<double> ratios;
   for (const PromptResult& result : results) {
     if (std::isnan(result.controls[model]) || result.signal <= 1e-12 * result.norm) continue;
     ratios.push_back(result.controls[model] / result.signal);
   }
-  if (ratios.empty()) return std::nullopt;
-  return MixtureControl{median(ratios), static_cast<Index>(ratios.size())};
+  row.control_queries = static_cast<Index>(ratios.size());
+  if (!ratios.empty()) row.control_lin_c = median(ratios);
 }
 
 void fill_errors(const std::vector<PromptResult>& results,
@@ -85,8 +87,10 @@ void fill_errors(const std::vector<PromptResult>& results,
   const auto norms = collect(results, [](const PromptResult& r) { return r.norm; });
   const auto signals = collect(results, [](const PromptResult& r) { return r.signal; });
   const auto uncentred = collect(results, [](const PromptResult& r) { return r.uncentred; });
-  out.mean_only = {median_ratio(signals, norms, norms), median_ratio(signals, signals, norms)};
-  out.uncentred = {median_ratio(uncentred, norms, norms), median_ratio(uncentred, signals, norms)};
+  out.mean_only = {.lin = median_ratio(signals, norms, norms),
+                   .lin_c = median_ratio(signals, signals, norms)};
+  out.uncentred = {.lin = median_ratio(uncentred, norms, norms),
+                   .lin_c = median_ratio(uncentred, signals, norms)};
   for (std::size_t m = 0; m < models.size(); ++m) {
     const SurrogateModel& model = models[m];
     const SurrogateError error = error_of(results, m, model.split);
@@ -96,16 +100,17 @@ void fill_errors(const std::vector<PromptResult>& results,
     }
     auto row = std::find_if(out.mixtures.begin(), out.mixtures.end(),
                             [&](const MixtureRow& r) { return r.k == model.k; });
-    if (row != out.mixtures.end()) {
-      row->split = error;
+    const bool known = row != out.mixtures.end();
+    if (known && model.split) {
+      row->split_lin = error.lin;
+      row->split_lin_c = error.lin_c;
       row->converged = row->converged && model.fit->converged;
-    } else if (!model.split) {
+    } else if (!known && !model.split) {
       out.mixtures.push_back({.k = model.k,
                               .in_sample = error,
-                              .split = std::nullopt,
-                              .control = control_of(results, m),
-                              .steps = model.fit->steps,
+                              .em_steps = model.fit->steps,
                               .converged = model.fit->converged});
+      fill_mixture_control(results, m, out.mixtures.back());
     }
   }
 }
@@ -123,60 +128,61 @@ void fill_control(const std::vector<PromptResult>& results, double tolerance, He
   std::vector<double> lengths;
   for (Index i = 0; i < std::min(kLengthQueries, count); ++i) {
     const Index at = (2 * i + 1) * count / (2 * std::min(kLengthQueries, count));
-    const std::int64_t length = linear_from(order[at]->moments, tolerance);
-    lengths.push_back(length == kNeverLinear ? std::numeric_limits<double>::infinity()
-                                             : static_cast<double>(length));
+    const Length length = linear_from(order[at]->moments, tolerance);
+    lengths.push_back(length.is_infinite() ? std::numeric_limits<double>::infinity()
+                                           : static_cast<double>(length.count()));
   }
   const double typical = quantile(lengths, 0.5);
-  out.linear_from =
-      std::isinf(typical) ? kNeverLinear : static_cast<std::int64_t>(std::llround(typical));
+  out.linear_from = std::isinf(typical) ? Length::infinity() : Length(std::llround(typical));
 }
 
-PrefixRow prefix_row(const Matrix& keys, const Matrix& values,
-                     const std::vector<PromptResult>& results, Index n) {
-  const Matrix k = keys.topRows(n);
-  const Matrix v = values.topRows(n);
-  const Vector mean_v = v.colwise().mean();
-  const Matrix centred = v.rowwise() - mean_v.transpose();
-  std::vector<double> measured;
-  std::vector<double> control;
-  for (const PromptResult& query : results) {
-    if (query.n < static_cast<double>(n)) continue;
-    const Vector s = k * query.a;
-    const Vector shifted = s.array() - s.mean();
-    const Vector w = (s.array() - s.maxCoeff()).exp();
-    const Vector moved = centred.transpose() * w / w.sum();
-    const Vector linear = centred.transpose() * shifted / static_cast<double>(n);
-    const double signal = moved.norm();
-    measured.push_back(signal > 0 ? (moved - linear).norm() / signal : 0.0);
-    control.push_back(
-        gaussian_control(n, {.tau2 = shifted.squaredNorm() / static_cast<double>(n),
-                             .signal2 = linear.squaredNorm(),
-                             .value_var = centred.squaredNorm() / static_cast<double>(n)})
-            .relative());
+// The smallest mixture that is within a tenth of the best one on unseen keys; nullptr if none.
+const MixtureRow* best_mixture(const std::vector<MixtureRow>& mixtures) {
+  const MixtureRow* best = nullptr;
+  for (const MixtureRow& row : mixtures) {
+    if (row.split_lin_c && (best == nullptr || *row.split_lin_c < *best->split_lin_c)) best = &row;
   }
-  return {n, median(measured), median(control), quantile(control, 0.1), quantile(control, 0.9)};
+  for (const MixtureRow& row : mixtures) {
+    if (row.split_lin_c && *row.split_lin_c <= 1.1 * *best->split_lin_c) return &row;
+  }
+  return best;
 }
 
-// Prefixes of doubling length up to the longest that fits one chunk; a few queries are enough.
-void fill_prefixes(const Head& head, const std::vector<PromptResult>& results, HeadDiagnosis& out) {
-  constexpr std::size_t kQueries = 16;
-  std::vector<PromptResult> few;
-  const std::size_t count = std::min(kQueries, results.size());
-  for (std::size_t i = 0; i < count; ++i) few.push_back(results[i * results.size() / count]);
-  const Index longest = std::min(head.n, kHeadChunk);
-  const Matrix keys = head.K(0, longest);
-  const Matrix values = head.V(0, longest);
-  const bool any = std::any_of(few.begin(), few.end(), [&](const PromptResult& r) {
-    return r.n >= static_cast<double>(longest);
-  });
-  for (Index n = 16; n < longest; n *= 2) {
-    const bool reached = std::any_of(few.begin(), few.end(), [&](const PromptResult& r) {
-      return r.n >= static_cast<double>(n);
-    });
-    if (reached) out.prefixes.push_back(prefix_row(keys, values, few, n));
+void fill_verdict(double tolerance, HeadDiagnosis& out) {
+  HeadEvidence evidence{.n = out.n,
+                        .error = out.gaussian.lin_c,
+                        .unseen = out.gaussian_split.lin_c,
+                        .control = out.control_lin_c,
+                        .linear_from = out.linear_from,
+                        .dominant = out.dominant,
+                        .kurtosis = out.kurtosis};
+  if (const MixtureRow* best = best_mixture(out.mixtures); best != nullptr) {
+    out.best_k = best->k;
+    evidence.mixture = {.k = best->k, .unseen = *best->split_lin_c, .control = best->control_lin_c};
   }
-  if (any && longest > 1) out.prefixes.push_back(prefix_row(keys, values, few, longest));
+  const HeadJudgement judgement = judge(evidence, tolerance);
+  out.verdict_kind = judgement.verdict;
+  out.verdict = judgement.words;
+  out.reason = judgement.reason;
+}
+
+// Softmax keeps every key and value; a surrogate keeps moments.
+std::vector<CostRow> cost_rows(const HeadDiagnosis& head) {
+  const Index dk = head.dk;
+  const Index dv = head.dv;
+  std::vector<CostRow> rows = {
+      {.surrogate = "softmax", .state = head.n * (dk + dv), .multiply_adds = head.n * (dk + dv)},
+      {.surrogate = "mean", .state = dv, .multiply_adds = 0},
+      {.surrogate = "uncentred", .state = dv * dk, .multiply_adds = dv * dk},
+      {.surrogate = "gaussian", .state = dv * (dk + 1), .multiply_adds = dv * dk}};
+  for (const MixtureRow& row : head.mixtures) {
+    // Per component: weight, mean of k, covariance of k (triangle), mean of v, cross-covariance.
+    const Index reads = dk + dk * (dk + 1) / 2 + dv * (dk + 1);
+    rows.push_back({.surrogate = "mixture " + std::to_string(row.k),
+                    .state = row.k * (1 + reads),
+                    .multiply_adds = row.k * reads});
+  }
+  return rows;
 }
 
 void check_options(const Head& head, const HeadOptions& options) {
@@ -237,27 +243,29 @@ HeadDiagnosis diagnose(const Head& head, const HeadOptions& options) {
   fill_scores(results, out);
   fill_errors(results, models, out);
   fill_control(results, options.tolerance, out);
-  if (const MixtureRow* best = best_mixture(out); best != nullptr) {
-    for (const SurrogateModel& model : models) {
-      if (model.k == best->k && !model.split) {
-        out.best_k = model.k;
-        out.score_mixture = score_density(model.moments.surrogate(model.floor()), results);
-      }
+  fill_verdict(options.tolerance, out);
+  for (const SurrogateModel& model : models) {
+    if (model.k == out.best_k && !model.split) {
+      out.score_mixture = score_density(model.moments.surrogate(model.floor()), results);
     }
   }
-  judge(out, options.tolerance);
-  fill_prefixes(head, results, out);
   out.score_histogram = score_histogram(head, results);
+  out.prefixes = prefix_rows(head, results);
+  out.cost = cost_rows(out);
   return out;
 }
 
+Cells<HeadDiagnosis> diagnosis_cells(std::vector<Head> heads, const HeadOptions& options) {
+  Cells<HeadDiagnosis> cells;
+  for (const Head& head : heads) cells.keys.push_back(head.name);
+  cells.compute = [heads = std::move(heads), options](std::size_t i) {
+    return std::vector<HeadDiagnosis>{diagnose(heads[i], options)};
+  };
+  return cells;
+}
+
 std::vector<HeadDiagnosis> diagnose(const std::vector<Head>& heads, const HeadOptions& options) {
-  std::vector<HeadDiagnosis> out(heads.size());
-  parallel_for(static_cast<std::int64_t>(heads.size()), [&](std::int64_t i) {
-    const auto at = static_cast<std::size_t>(i);
-    out[at] = diagnose(heads[at], options);
-  });
-  return out;
+  return compute_here(diagnosis_cells(heads, options));
 }
 
 std::vector<Surrogate> fit_surrogates(const Head& head, const HeadOptions& options) {

@@ -1,4 +1,4 @@
-// Heads from files. Tensors are grouped by name:
+// Heads from files. The tensors of a file are grouped by name:
 //
 //   X.Q [nq,d], X.K [n,d], X.V [n,dv]         one head, named X
 //   X.Q [h,nq,d], X.K [g,n,d], X.V [g,n,dv]   h stacked heads, named X.0 .. X.(h-1)
@@ -24,9 +24,9 @@ struct HeadFileOptions {
   std::optional<bool> causal;   // instead of X.causal; default false
 };
 
-// .safetensors, .npz, or a directory of .npy files (named like the tensors). Throws FileError
-// naming file and head: no head found, Q, K or V missing, shapes that disagree, NaN rows (when
-// read).
+// Opens a .safetensors or .npz file, or a directory of .npy files named like the tensors. Throws
+// FileError naming file and head if there is no head, if Q, K or V is missing, if shapes disagree,
+// and later, when rows are read, if they hold NaN.
 std::vector<Head> load_heads(const std::filesystem::path& path,
                              const HeadFileOptions& options = {});
 

@@ -1,4 +1,4 @@
-#include "esscher/heads/score_law.h"
+#include "esscher/heads/detail/score_law.h"
 
 #include <algorithm>
 #include <cmath>

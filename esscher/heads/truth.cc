@@ -1,4 +1,4 @@
-#include "esscher/heads/truth.h"
+#include "esscher/heads/detail/truth.h"
 
 #include <algorithm>
 #include <cmath>

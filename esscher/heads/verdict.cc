@@ -1,7 +1,8 @@
 #include "esscher/heads/verdict.h"
 
 #include <cmath>
-#include <cstdio>
+
+#include "esscher/base/number_text.h"
 
 namespace esscher {
 namespace {
@@ -10,101 +11,88 @@ namespace {
 constexpr double kNearControl = 1.5;
 // A surrogate that leaves at most this share of |T - Vbar| unexplained is worth using.
 constexpr double kUseful = 0.5;
+// A mixture must leave less than this share of what one component leaves.
+constexpr double kClearlyBetter = 0.9;
 constexpr double kHeavyKurtosis = 6.0;
+constexpr double kMostQueries = 0.5;
 
-std::string short_number(double x) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g", x);
-  return text;
-}
-
-std::string from_length(std::int64_t L) {
-  return L == kNeverLinear ? "not before 10^15" : std::to_string(L);
-}
+std::string text(double x) { return brief(x, 3); }
 
 // What is in the way when the keys are not Gaussian.
-std::string cause(const HeadDiagnosis& head) {
-  if (head.dominant > 0.5) {
-    return "one key takes more than half of the weight for " + short_number(100 * head.dominant) +
+std::string cause(const HeadEvidence& head) {
+  if (head.dominant > kMostQueries) {
+    return "one key takes more than half of the weight for " + text(100 * head.dominant) +
            " % of the queries";
   }
   if (head.kurtosis > kHeavyKurtosis) {
-    return "heavy-tailed keys (kurtosis of the scores " + short_number(head.kurtosis) +
-           ", Gaussian 3)";
+    return "heavy-tailed keys (kurtosis of the scores " + text(head.kurtosis) + ", Gaussian 3)";
   }
-  return "keys are not Gaussian (kurtosis of the scores " + short_number(head.kurtosis) + ")";
+  return "keys are not Gaussian (kurtosis of the scores " + text(head.kurtosis) + ")";
 }
 
 // What the best mixture would leave on prompts of its own.
-std::string own_prompts(const MixtureRow& best) {
-  if (!best.control) return "";
-  return "; prompts drawn from that mixture would leave " + short_number(best.control->lin_c);
+std::string own_prompts(const std::optional<MixtureEvidence>& best) {
+  if (!best || !best->control) return "";
+  return "; prompts drawn from that mixture would leave " + text(*best->control);
 }
 
-void judge_short(HeadDiagnosis& head) {
-  const bool reachable = head.linear_from != kNeverLinear;
-  head.verdict =
-      reachable ? "linear from L = " + std::to_string(head.linear_from) : "too short to say";
-  head.reason = "error " + short_number(head.gaussian.lin_c) + " is what " +
-                std::to_string(head.n) + " Gaussian keys would show (" +
-                short_number(head.control_lin_c) +
-                "); the limit holds within tolerance from L = " + from_length(head.linear_from);
+HeadJudgement judge_short(const HeadEvidence& head) {
+  const std::string reason = "error " + text(head.error) + " is what " + std::to_string(head.n) +
+                             " Gaussian keys would show (" + text(head.control) + "); the limit ";
+  if (head.linear_from.is_infinite()) {
+    return {.verdict = HeadVerdict::too_short,
+            .words = "too short to say",
+            .reason = reason + "is not within tolerance before L = 10^15"};
+  }
+  return {.verdict = HeadVerdict::linear_from,
+          .words = "linear from L = " + head.linear_from.text(),
+          .reason = reason + "holds within tolerance from L = " + head.linear_from.text()};
 }
 
-void judge_shape(HeadDiagnosis& head) {
-  const std::string gap = "error " + short_number(head.gaussian.lin_c) + " against " +
-                          short_number(head.control_lin_c) + " for Gaussian keys: " + cause(head);
-  const MixtureRow* best = best_mixture(head);
-  const bool helps = best != nullptr && best->split->lin_c <= kUseful &&
-                     best->split->lin_c < 0.9 * head.gaussian_split.lin_c;
-  if (helps) {
-    head.verdict = "needs " + std::to_string(best->k) + " components";
-    head.reason = gap + "; a mixture of " + std::to_string(best->k) + " leaves " +
-                  short_number(best->split->lin_c) + " on unseen keys (one component " +
-                  short_number(head.gaussian_split.lin_c) + ")" + own_prompts(*best);
-    return;
+HeadJudgement judge_shape(const HeadEvidence& head) {
+  const std::optional<MixtureEvidence>& best = head.mixture;
+  const std::string gap = "error " + text(head.error) + " against " + text(head.control) +
+                          " for Gaussian keys: " + cause(head);
+  if (best && best->unseen <= kUseful && best->unseen < kClearlyBetter * head.unseen) {
+    const std::string k = std::to_string(best->k);
+    return {.verdict = HeadVerdict::needs_components,
+            .words = "needs " + k + " components",
+            .reason = gap + "; a mixture of " + k + " leaves " + text(best->unseen) +
+                      " on unseen keys (one component " + text(head.unseen) + ")" +
+                      own_prompts(best)};
   }
-  if (head.gaussian.lin_c <= kUseful) {
-    head.verdict = "linear within " + short_number(std::ceil(100 * head.gaussian.lin_c)) + " %";
-    head.reason =
-        gap + "; on unseen keys one component leaves " + short_number(head.gaussian_split.lin_c);
-    if (best != nullptr) {
-      head.reason += ", a mixture of " + std::to_string(best->k) + " " +
-                     short_number(best->split->lin_c) + own_prompts(*best);
-    }
-    return;
+  if (head.error <= kUseful) {
+    const std::string mixture =
+        best ? ", a mixture of " + std::to_string(best->k) + " " + text(best->unseen) : "";
+    return {.verdict = HeadVerdict::linear_within,
+            .words = "linear within " + text(std::ceil(100 * head.error)) + " %",
+            .reason = gap + "; on unseen keys one component leaves " + text(head.unseen) + mixture +
+                      own_prompts(best)};
   }
-  head.verdict = "not linearisable";
-  head.reason = gap + "; no mixture tried leaves less than " +
-                (best == nullptr ? std::string("1") : short_number(best->split->lin_c)) +
-                " on unseen keys";
-  if (best != nullptr) head.reason += own_prompts(*best);
+  return {.verdict = HeadVerdict::not_linearisable,
+          .words = "not linearisable",
+          .reason = gap + (best ? "; a mixture of " + std::to_string(best->k) + " still leaves " +
+                                      text(best->unseen) + " on unseen keys" + own_prompts(best)
+                                : std::string("; no mixture could be judged on unseen keys"))};
 }
 
 }  // namespace
 
-const MixtureRow* best_mixture(const HeadDiagnosis& head) {
-  const MixtureRow* best = nullptr;
-  for (const MixtureRow& row : head.mixtures) {
-    if (row.split && (best == nullptr || row.split->lin_c < best->split->lin_c)) best = &row;
+HeadJudgement judge(const HeadEvidence& head, double tolerance) {
+  if (head.error <= tolerance) {
+    return {.verdict = HeadVerdict::linear_here,
+            .words = "linear here",
+            .reason = "error " + text(head.error) + " at n = " + std::to_string(head.n) +
+                      ", control " + text(head.control)};
   }
-  for (const MixtureRow& row : head.mixtures) {
-    if (row.split && row.split->lin_c <= 1.1 * best->split->lin_c) return &row;
+  if (head.error <= kNearControl * head.control && head.dominant <= kMostQueries) {
+    return judge_short(head);
   }
-  return best;
+  return judge_shape(head);
 }
 
-void judge(HeadDiagnosis& head, double tolerance) {
-  if (head.gaussian.lin_c <= tolerance) {
-    head.verdict = "linear here";
-    head.reason = "error " + short_number(head.gaussian.lin_c) +
-                  " at n = " + std::to_string(head.n) + ", control " +
-                  short_number(head.control_lin_c);
-  } else if (head.gaussian.lin_c <= kNearControl * head.control_lin_c && head.dominant <= 0.5) {
-    judge_short(head);
-  } else {
-    judge_shape(head);
-  }
+std::string linear_from_text(Length linear_from) {
+  return linear_from.is_infinite() ? "not before 10^15" : linear_from.text();
 }
 
 }  // namespace esscher

@@ -1,17 +1,75 @@
-// The verdict of a head, in words, from its numbers.
+// The verdict on a head: an enum, the words that are printed, and the reason, from numbers alone.
+//
+//   error = lin_c of the Gaussian limit,   control = lin_c of Gaussian keys of the same length
+//
+//   linear_here       error <= tolerance
+//   linear_from       error <= 1.5 control, and control reaches the tolerance at some L <= 10^15
+//   too_short         error <= 1.5 control, but no such L is enough
+//   needs_components  keys are not Gaussian; a mixture of k leaves at most half of the signal on
+//                     unseen keys, and less than 0.9 times what one component leaves there
+//   linear_within     keys are not Gaussian and no mixture helps so much, but error <= 1/2
+//   not_linearisable  none of these
+//
+// A key that takes more than half of the weight of most queries rules linear_from and too_short out.
 #pragma once
 
-#include "esscher/heads/diagnose.h"
+#include <optional>
+#include <string>
+
+#include "esscher/base/enum_names.h"
+#include "esscher/base/length.h"
+#include "esscher/base/linalg.h"
 
 namespace esscher {
 
-// Fills diagnosis.verdict, one of
-//   "linear here", "linear from L = ...", "linear within p %", "too short to say",
-//   "needs k components", "not linearisable"
-// and diagnosis.reason, the numbers that led to it.
-void judge(HeadDiagnosis& diagnosis, double tolerance);
+enum class HeadVerdict {
+  linear_here,
+  linear_from,
+  linear_within,
+  too_short,
+  needs_components,
+  not_linearisable
+};
 
-// The smallest mixture that is within a tenth of the best one out of sample; nullptr if none.
-const MixtureRow* best_mixture(const HeadDiagnosis& diagnosis);
+constexpr auto enum_names(HeadVerdict) {
+  return EnumNames<HeadVerdict, 6>{"verdict",
+                                   {{{HeadVerdict::linear_here, "linear_here"},
+                                     {HeadVerdict::linear_from, "linear_from"},
+                                     {HeadVerdict::linear_within, "linear_within"},
+                                     {HeadVerdict::too_short, "too_short"},
+                                     {HeadVerdict::needs_components, "needs_components"},
+                                     {HeadVerdict::not_linearisable, "not_linearisable"}}}};
+}
+
+// The best mixture on unseen keys.
+struct MixtureEvidence {
+  Index k = 0;
+  double unseen = 0;  // its lin_c on keys that it was not fitted to
+  std::optional<double> control =
+      {};  // lin_c on prompts drawn from it; none out of the engine's reach
+};
+
+// The numbers that a verdict rests on, medians over queries.
+struct HeadEvidence {
+  Index n = 0;                              // keys
+  double error = 0;                         // lin_c of the Gaussian limit
+  double unseen = 0;                        // the same, fitted on half of the keys, on the others
+  double control = 0;                       // lin_c of n Gaussian keys
+  Length linear_from = Length::infinity();  // control is within tolerance from this length on
+  double dominant = 0;                      // share of queries that one same key dominates
+  double kurtosis = 3;                      // of the scores
+  std::optional<MixtureEvidence> mixture = {};  // none if no mixture was judged
+};
+
+struct HeadJudgement {
+  HeadVerdict verdict = HeadVerdict::not_linearisable;
+  std::string words;   // "linear from L = 12632", "needs 4 components", "linear within 31 %"
+  std::string reason;  // the numbers that led to it, without a full stop
+};
+
+HeadJudgement judge(const HeadEvidence& head, double tolerance);
+
+// The length as people read it: "12632", or "not before 10^15" for infinity.
+std::string linear_from_text(Length linear_from);
 
 }  // namespace esscher

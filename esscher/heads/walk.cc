@@ -1,10 +1,10 @@
-#include "esscher/heads/walk.h"
+#include "esscher/heads/detail/walk.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "esscher/base/parallel.h"
-#include "esscher/heads/truth.h"
+#include "esscher/heads/detail/truth.h"
 #include "esscher/simd/gemm.h"
 
 namespace esscher {

@@ -1,5 +1,9 @@
-// Softmax attention of many queries over a prompt that arrives in pieces, with what a diagnosis
-// reads besides the output: effective sample size, moments of the scores, the heaviest key.
+// The true softmax output of many queries over a prompt that arrives in pieces, and what a diagnosis
+// reads beside it: effective sample size, moments of the scores, the heaviest key.
+//
+//   T = sum_l e^{s_l - top} v_l / sum_l e^{s_l - top},   top = max_l s_l so far
+//
+// No weight exceeds 1, so nothing overflows; the sums are rescaled when the maximum rises.
 #pragma once
 
 #include <vector>
@@ -12,8 +16,8 @@ class PromptTruth {
  public:
   PromptTruth(Index queries, Index dv);
 
-  // scores [n,queries] and values [n,dv] of keys numbered from first_key; the queries in `active`
-  // take part.
+  // Adds scores [n,queries] and values [n,dv] of the keys numbered from first_key to the sums of
+  // the queries in `active`.
   void add(const MatrixView& scores, const MatrixView& values, const std::vector<Index>& active,
            Index first_key);
 

@@ -1,0 +1,25 @@
+// How heads are diagnosed (heads/diagnose.h).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "esscher/base/linalg.h"
+#include "esscher/heads/mixture_fit.h"
+
+namespace esscher {
+
+struct HeadOptions {
+  std::vector<Index> queries;  // empty: default_queries(head, most_queries)
+  Index most_queries = 128;
+  std::vector<Index> components = {2, 4, 8, 16, 32};  // sizes of the mixtures to try, each >= 2
+  Index fit_keys = 8192;   // a mixture is fitted to at most so many evenly spaced keys
+  std::uint64_t seed = 0;  // starts of the fits
+  double tolerance = 0.1;  // a lin_c up to this counts as linear
+  MixtureFitOptions fit;
+};
+
+// Histograms of standardised scores have this many equal bins over [-5, 5].
+inline constexpr Index kHistogramBins = 50;
+
+}  // namespace esscher

@@ -1,0 +1,133 @@
+#include "esscher/heads/verdict.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace esscher {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// A head of 1000 keys with an error of 0.4, far above its control: the keys are not Gaussian.
+HeadEvidence shaped() {
+  return {.n = 1000,
+          .error = 0.4,
+          .unseen = 0.45,
+          .control = 0.1,
+          .linear_from = Length(50),
+          .dominant = 0,
+          .kurtosis = 4};
+}
+
+TEST(Verdict, LinearHereUpToTheTolerance) {
+  HeadEvidence head = shaped();
+  head.error = 0.1;
+  const HeadJudgement got = judge(head, 0.1);
+  EXPECT_EQ(got.verdict, HeadVerdict::linear_here);
+  EXPECT_EQ(got.words, "linear here");
+  EXPECT_EQ(got.reason, "error 0.1 at n = 1000, control 0.1");
+  EXPECT_NE(judge(head, 0.0999).verdict, HeadVerdict::linear_here);
+}
+
+TEST(Verdict, LinearFromWhereTheLengthExplainsTheError) {
+  HeadEvidence head = shaped();
+  head.error = 0.3;
+  head.control = 0.2;  // 0.3 is 1.5 times the control: still explained
+  head.linear_from = Length(12632);
+  const HeadJudgement got = judge(head, 0.1);
+  EXPECT_EQ(got.verdict, HeadVerdict::linear_from);
+  EXPECT_EQ(got.words, "linear from L = 12632");
+  EXPECT_THAT(got.reason, HasSubstr("what 1000 Gaussian keys would show (0.2)"));
+  EXPECT_THAT(got.reason, HasSubstr("from L = 12632"));
+  head.control = 0.199;
+  EXPECT_EQ(judge(head, 0.1).verdict, HeadVerdict::linear_within);
+}
+
+TEST(Verdict, TooShortWhereNoLengthIsEnough) {
+  HeadEvidence head = shaped();
+  head.error = 0.95;
+  head.control = 0.9;
+  head.linear_from = Length::infinity();
+  const HeadJudgement got = judge(head, 0.1);
+  EXPECT_EQ(got.verdict, HeadVerdict::too_short);
+  EXPECT_EQ(got.words, "too short to say");
+  EXPECT_THAT(got.reason, HasSubstr("is not within tolerance before L = 10^15"));
+}
+
+// A key that takes most of the weight is not a matter of length.
+TEST(Verdict, ADominantKeyIsNotExplainedByTheLength) {
+  HeadEvidence head = shaped();
+  head.error = 0.95;
+  head.control = 0.9;
+  head.dominant = 0.5;
+  EXPECT_EQ(judge(head, 0.1).verdict, HeadVerdict::linear_from);
+  head.dominant = 0.51;
+  const HeadJudgement got = judge(head, 0.1);
+  EXPECT_EQ(got.verdict, HeadVerdict::not_linearisable);
+  EXPECT_THAT(got.reason, HasSubstr("one key takes more than half of the weight for 51 %"));
+}
+
+TEST(Verdict, NeedsComponentsWhereAMixtureIsClearlyBetterOnUnseenKeys) {
+  HeadEvidence head = shaped();
+  head.error = 0.8;
+  head.unseen = 0.5;
+  head.mixture = {.k = 4, .unseen = 0.44, .control = 0.07};
+  const HeadJudgement got = judge(head, 0.1);
+  EXPECT_EQ(got.verdict, HeadVerdict::needs_components);
+  EXPECT_EQ(got.words, "needs 4 components");
+  EXPECT_THAT(got.reason, HasSubstr("a mixture of 4 leaves 0.44 on unseen keys (one component"));
+  EXPECT_THAT(got.reason, HasSubstr("prompts drawn from that mixture would leave 0.07"));
+  head.mixture->control.reset();
+  EXPECT_THAT(judge(head, 0.1).reason, Not(HasSubstr("prompts drawn")));
+  head.mixture->unseen = 0.46;  // more than 0.9 times 0.5: not clearly better
+  EXPECT_EQ(judge(head, 0.1).verdict, HeadVerdict::not_linearisable);
+  head.unseen = 0.8;
+  EXPECT_EQ(judge(head, 0.1).verdict, HeadVerdict::needs_components);
+  head.mixture->unseen = 0.51;  // more than half of the signal: not worth using
+  EXPECT_EQ(judge(head, 0.1).verdict, HeadVerdict::not_linearisable);
+}
+
+TEST(Verdict, LinearWithinWhereTheLimitLeavesAtMostHalf) {
+  HeadEvidence head = shaped();
+  head.error = 0.312;
+  head.mixture = {.k = 8, .unseen = 0.44};
+  const HeadJudgement got = judge(head, 0.1);
+  EXPECT_EQ(got.verdict, HeadVerdict::linear_within);
+  EXPECT_EQ(got.words, "linear within 32 %");
+  EXPECT_THAT(got.reason, HasSubstr("error 0.312 against 0.1 for Gaussian keys"));
+  EXPECT_THAT(got.reason, HasSubstr("one component leaves 0.45, a mixture of 8 0.44"));
+  head.mixture.reset();
+  EXPECT_THAT(judge(head, 0.1).reason, Not(HasSubstr("mixture")));
+  head.error = 0.5;
+  EXPECT_EQ(judge(head, 0.1).words, "linear within 50 %");
+  head.error = 0.501;
+  EXPECT_EQ(judge(head, 0.1).verdict, HeadVerdict::not_linearisable);
+}
+
+TEST(Verdict, NotLinearisableNamesTheCauseAndTheBestMixture) {
+  HeadEvidence head = shaped();
+  head.error = 1.5;
+  head.unseen = 1.4;
+  EXPECT_THAT(judge(head, 0.1).reason, HasSubstr("no mixture could be judged"));
+  head.mixture = {.k = 16, .unseen = 0.7};
+  const HeadJudgement got = judge(head, 0.1);
+  EXPECT_EQ(got.verdict, HeadVerdict::not_linearisable);
+  EXPECT_EQ(got.words, "not linearisable");
+  EXPECT_THAT(got.reason, HasSubstr("a mixture of 16 still leaves 0.7 on unseen keys"));
+  EXPECT_THAT(got.reason, HasSubstr("keys are not Gaussian (kurtosis of the scores 4)"));
+  head.kurtosis = 6.5;
+  EXPECT_THAT(judge(head, 0.1).reason, HasSubstr("heavy-tailed keys (kurtosis of the scores 6.5"));
+}
+
+TEST(Verdict, LengthsAreReadAsWords) {
+  EXPECT_EQ(linear_from_text(Length(12632)), "12632");
+  EXPECT_EQ(linear_from_text(Length::infinity()), "not before 10^15");
+  const auto words = enum_words<HeadVerdict>();
+  EXPECT_EQ(std::set<std::string>(words.begin(), words.end()).size(), 6u);
+}
+
+}  // namespace
+}  // namespace esscher
