@@ -2,11 +2,14 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <utility>
+#include <vector>
 
 #include "cli/attend_head.h"
 #include "cli/rows.h"
 #include "cli/verbs.h"
 #include "esscher/base/error.h"
+#include "esscher/base/number_text.h"
 #include "esscher/io/matrix.h"
 #include "esscher/measure/gaussian.h"
 
@@ -58,60 +61,76 @@ Reference read_reference(const Table& root, const AttendOptions& options,
   return {measure, "config"};
 }
 
-double distance(const Json& a, const Json& b) {
+// One query on the tokens and under the reference.
+struct AttendRow {
+  QueryRow prompt;
+  QueryRow limit;
+  double error = 0;  // |output - limit output|
+};
+
+// NaN if an output is not finite.
+double distance(const Vector& a, const Vector& b) {
   double sum = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (!a[i].is_number() || !b[i].is_number()) return std::nan("");
-    sum = std::hypot(sum, a[i].get<double>() - b[i].get<double>());
+  for (Index i = 0; i < a.size(); ++i) {
+    if (!std::isfinite(a(i)) || !std::isfinite(b(i))) return std::nan("");
+    sum = std::hypot(sum, a(i) - b(i));
   }
   return sum;
 }
 
-std::string table_text(const Json& document) {
-  std::string out = fmt::format("{} tokens in dimension {}, reference {} ({})\n",
-                                document.at("cardinality").dump(), document.at("dim").dump(),
-                                document.at("limit").at("measure").get<std::string>(),
-                                document.at("limit").at("origin").get<std::string>());
-  for (const Json& row : document.at("rows")) {
-    out += fmt::format("\nz       {}\n", short_text(row.at("z")));
-    out += fmt::format("output  {}\n", short_text(row.at("output")));
-    out += fmt::format("limit   {}\n", short_text(row.at("limit").at("output")));
-    out += fmt::format("error   {}\n", short_number(row.at("error")));
-    out += fmt::format("tau2    {}   ESS {}\n", short_number(row.at("tau2")),
-                       short_number(row.at("effective_sample_size")));
+Json attend_json(const AttendRow& row) {
+  Json out = query_json(row.prompt);
+  out["limit"] = query_json(row.limit);
+  put(out, "error", row.error);
+  return out;
+}
+
+std::string attend_text(const AnyMeasure& prompt, const Reference& reference,
+                        const std::vector<AttendRow>& rows) {
+  std::string out =
+      fmt::format("{} tokens in dimension {}, reference {} ({})\n", prompt.cardinality().text(),
+                  prompt.dim(), reference.measure.name(), reference.origin);
+  for (const AttendRow& row : rows) {
+    out += fmt::format("\nz       {}\n", brief_vector(row.prompt.z));
+    out += fmt::format("output  {}\n", brief_vector(row.prompt.output));
+    out += fmt::format("limit   {}\n", brief_vector(row.limit.output));
+    out += fmt::format("error   {}\n", brief(row.error, 6));
+    out += fmt::format("tau2    {}   ESS {}\n", brief(row.prompt.tau2, 6),
+                       brief(row.prompt.effective_sample_size.value(), 6));
   }
   return out;
 }
 
-void run(const Globals& globals, const AttendOptions& options) {
+void run_attend(const Globals& globals, const AttendOptions& options) {
   const Config config = globals.load_config();
   const Table root = config.root();
   const AnyMeasure prompt = read_tokens(root, options);
   const Reference reference = read_reference(root, options, prompt);
   const Attention attention = read_attention(root, prompt.dim());
-  const RowOptions row_options{attention_is_linear(root), options.derivatives};
+  const RowOptions row_options{.linear = attention_is_linear(root),
+                               .derivatives = options.derivatives};
   const Matrix points = query_points(root, prompt.dim(), options.queries, globals.seed);
   config.check_all_used();
-  Json rows = Json::array();
+  std::vector<AttendRow> rows;
+  Json objects = Json::array();
   double sum = 0;
   for (Index i = 0; i < points.rows(); ++i) {
     const Vector z = points.row(i).transpose();
-    Json row = query_row(prompt, attention, z, row_options);
-    row["limit"] = query_row(reference.measure, attention, z, row_options);
-    const double error = distance(row["output"], row["limit"]["output"]);
-    row["error"] = number(error);
-    sum += error * error;
+    AttendRow row{.prompt = query_row(prompt, attention, z, row_options),
+                  .limit = query_row(reference.measure, attention, z, row_options)};
+    row.error = distance(row.prompt.output, row.limit.output);
+    sum += row.error * row.error;
+    objects.push_back(attend_json(row));
     rows.push_back(std::move(row));
   }
-  const Json document{
-      {"dim", prompt.dim()},
-      {"cardinality", number(prompt.cardinality())},
-      {"kind", row_options.linear ? "linear" : "softmax"},
-      {"engine", "direct"},
-      {"rows", rows},
-      {"limit", {{"measure", reference.measure.name()}, {"origin", reference.origin}}},
-      {"error", number(std::sqrt(sum / static_cast<double>(points.rows())))}};
-  print_result(globals, "attend", document, table_text(document));
+  Json document{{"dim", prompt.dim()},
+                {"cardinality", number(prompt.cardinality())},
+                {"kind", row_options.linear ? "linear" : "softmax"},
+                {"engine", "direct"},
+                {"rows", std::move(objects)},
+                {"limit", {{"measure", reference.measure.name()}, {"origin", reference.origin}}}};
+  put(document, "error", std::sqrt(sum / static_cast<double>(points.rows())));
+  print_result(globals, "attend", document, attend_text(prompt, reference, rows));
 }
 
 }  // namespace
@@ -153,7 +172,7 @@ void add_attend(CLI::App& app, Globals& globals) {
       ->check(CLI::PositiveNumber);
   verb->callback([&globals, options, head] {
     if (head->head.empty()) {
-      run(globals, *options);
+      run_attend(globals, *options);
     } else {
       attend_head(globals, *head);
     }

@@ -1,19 +1,21 @@
 // esscher heads: which heads of a model are linear in disguise.
 
+#include "esscher/json/heads.h"
+
 #include <fmt/format.h>
 
-#include <cmath>
 #include <optional>
 #include <utility>
 #include <vector>
 
-#include "cli/heads_report.h"
+#include "cli/process/process.h"
 #include "cli/verbs.h"
 #include "esscher/base/error.h"
 #include "esscher/base/parallel.h"
 #include "esscher/heads/diagnose.h"
 #include "esscher/heads/load.h"
 #include "esscher/heads/surrogate_file.h"
+#include "esscher/report/page_heads.h"
 #include "esscher/report/report.h"
 #include "esscher/store/exec.h"
 
@@ -60,56 +62,35 @@ std::string run_config(const HeadsArguments& arguments) {
       arguments.tolerance);
 }
 
-std::string table(const std::vector<Json>& rows) {
+std::string heads_text(const std::vector<HeadDiagnosis>& heads) {
   std::string text = fmt::format("{:<32} {:>8} {:>4} {:>8} {:>9} {:>7} {:>7} {:>8}  {}\n", "head",
                                  "n", "d", "tau2", "ess", "lin", "lin_c", "control", "verdict");
-  for (const Json& row : rows) {
+  for (const HeadDiagnosis& head : heads) {
     text += fmt::format("{:<32} {:>8} {:>4} {:>8.3f} {:>9.1f} {:>7.3f} {:>7.3f} {:>8.3f}  {}\n",
-                        row["head"].get<std::string>(), row["n"].get<Index>(),
-                        row["d"].get<Index>(), row["tau2"].get<double>(), row["ess"].get<double>(),
-                        row["lin"].get<double>(), row["lin_c"].get<double>(),
-                        row["control_lin_c"].get<double>(), row["verdict"].get<std::string>());
+                        head.name, head.n, head.dk, head.tau2, head.ess, head.gaussian.lin,
+                        head.gaussian.lin_c, head.control_lin_c, head.verdict);
   }
+  for (const HeadDiagnosis& head : heads) text += fmt::format("{}: {}\n", head.name, head.reason);
   return text;
 }
 
-// The columns of a diagnosis that are single values; the whole of it travels as text beside them.
-Row flat_row(const Json& diagnosis) {
-  Row row;
-  for (const auto& [key, value] : diagnosis.items()) {
-    if (!value.is_structured()) row[key] = value;
-  }
-  row["detail"] = dump(diagnosis);
-  return row;
-}
-
-std::vector<Json> diagnose_all(const std::vector<Head>& heads, const HeadOptions& options) {
-  std::vector<Json> rows;
-  for (const HeadDiagnosis& row : diagnose(heads, options)) rows.push_back(to_json(row));
-  return rows;
-}
-
-// The same as a run on disk: one cell per head, resumable, with a report.
-std::vector<Json> diagnose_run(const std::vector<Head>& heads, const HeadsArguments& arguments,
-                               const Globals& globals) {
-  const HeadOptions options = options_of(arguments, globals);
-  Run run = Run::create_or_resume(globals.out, {"heads", run_config(arguments), globals.seed});
-  std::vector<std::string> keys;
-  for (const Head& head : heads) keys.push_back(head.name);
-  run_cells(run, keys,
-            [&](std::size_t i) -> std::vector<Row> {
-              return {flat_row(to_json(diagnose(heads[i], options)))};
-            },
-            {.quiet = globals.quiet});
-  std::vector<Json> rows;
-  for (const Row& row : run.rows()) {
-    rows.push_back(parse_json(globals.out, row["detail"].get<std::string>()));
-  }
+// The same as a run on disk: one cell per head, resumable, with a report. Nothing after one shard
+// of several.
+std::optional<std::vector<HeadDiagnosis>> diagnose_run(const Cells<HeadDiagnosis>& cells,
+                                                       const HeadsArguments& arguments,
+                                                       const Globals& globals) {
+  Run run = Run::create_or_resume(
+      globals.out, {.verb = "heads", .config_toml = run_config(arguments), .seed = globals.seed},
+      ranks());
+  CellRows<HeadDiagnosis> all =
+      run_cells(&run, cells, exec_options(Shard::parse(globals.shard), globals.quiet));
+  if (!all.complete) return std::nullopt;
   if (run.is_writer()) {
-    run.set_document("report", heads_report(rows));
-    write_report(run, run.directory() / "report.html");
+    const Page page = heads_page(all.rows);
+    set_page(run, page);
+    write_report(run, page, run.directory() / "report.html");
   }
-  return rows;
+  return std::move(all.rows);
 }
 
 void export_surrogates(const std::vector<Head>& heads, const HeadsArguments& arguments,
@@ -123,7 +104,8 @@ void export_surrogates(const std::vector<Head>& heads, const HeadsArguments& arg
   std::vector<NamedSurrogate> surrogates;
   for (std::size_t i = 0; i < heads.size(); ++i) {
     for (Surrogate& one : fitted[i]) {
-      surrogates.push_back({heads[i].name, heads[i].scale, std::move(one)});
+      surrogates.push_back(
+          {.head = heads[i].name, .scale = heads[i].scale, .surrogate = std::move(one)});
     }
   }
   write_surrogates(arguments.export_file, surrogates);
@@ -131,17 +113,16 @@ void export_surrogates(const std::vector<Head>& heads, const HeadsArguments& arg
 
 void run_heads(const HeadsArguments& arguments, const Globals& globals) {
   const std::vector<Head> heads = load_heads(arguments.file, file_options(arguments));
-  const std::vector<Json> rows = globals.out.empty()
-                                     ? diagnose_all(heads, options_of(arguments, globals))
-                                     : diagnose_run(heads, arguments, globals);
+  const Cells<HeadDiagnosis> cells = diagnosis_cells(heads, options_of(arguments, globals));
+  const std::optional<std::vector<HeadDiagnosis>> found =
+      globals.out.empty() ? compute_here(cells) : diagnose_run(cells, arguments, globals);
+  if (!found) return;
   if (!arguments.export_file.empty()) export_surrogates(heads, arguments, globals);
-  std::string text = table(rows);
-  for (const Json& row : rows) {
-    text +=
-        fmt::format("{}: {}\n", row["head"].get<std::string>(), row["reason"].get<std::string>());
-  }
+  Json rows = Json::array();
+  for (const HeadDiagnosis& head : *found) rows.push_back(diagnosis_json(head));
+  std::string text = heads_text(*found);
   if (!globals.out.empty()) text += fmt::format("report: {}/report.html\n", globals.out);
-  print_result(globals, "heads", Json{{"rows", rows}}, text);
+  print_result(globals, "heads", Json{{"rows", std::move(rows)}}, text);
 }
 
 }  // namespace

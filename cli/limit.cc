@@ -1,8 +1,12 @@
 // esscher limit: attention under a measure, T[mu](z) = V m_a with a = U z, and the tilt behind it.
 #include <fmt/format.h>
 
+#include <utility>
+#include <vector>
+
 #include "cli/rows.h"
 #include "cli/verbs.h"
+#include "esscher/base/number_text.h"
 
 namespace esscher::cli {
 namespace {
@@ -12,42 +16,45 @@ struct LimitOptions {
   std::int64_t queries = 8;
 };
 
-std::string table_text(const AnyMeasure& mu, const Json& document) {
+std::string limit_text(const AnyMeasure& mu, const std::vector<QueryRow>& rows) {
   std::string out = fmt::format("{} measure in dimension {}, {} tokens\n", mu.name(), mu.dim(),
                                 mu.cardinality().text());
-  for (const Json& row : document.at("rows")) {
-    out += fmt::format("\nz              {}\n", short_text(row.at("z")));
-    out += fmt::format("output         {}\n", short_text(row.at("output")));
-    out += fmt::format("output_linear  {}\n", short_text(row.at("output_linear")));
-    out += fmt::format("tilted_mean    {}\n", short_text(row.at("tilted_mean")));
-    out += fmt::format("log_mgf        {}\n", short_number(row.at("log_mgf")));
-    out += fmt::format("tau2           {}\n", short_number(row.at("tau2")));
-    if (row.contains("effective_sample_size")) {
-      out += fmt::format("ESS            {}\n", short_number(row.at("effective_sample_size")));
+  for (const QueryRow& row : rows) {
+    out += fmt::format("\nz              {}\n", brief_vector(row.z));
+    out += fmt::format("output         {}\n", brief_vector(row.output));
+    out += fmt::format("output_linear  {}\n", brief_vector(row.output_linear));
+    out += fmt::format("tilted_mean    {}\n", brief_vector(row.tilted_mean));
+    out += fmt::format("log_mgf        {}\n", brief(row.log_mgf, 6));
+    out += fmt::format("tau2           {}\n", brief(row.tau2, 6));
+    if (row.effective_sample_size) {
+      out += fmt::format("ESS            {}\n", brief(*row.effective_sample_size, 6));
     }
   }
   return out;
 }
 
-void run(const Globals& globals, const LimitOptions& options) {
+void run_limit(const Globals& globals, const LimitOptions& options) {
   const Config config = globals.load_config();
   const Table root = config.root();
   const AnyMeasure mu = read_measure(root.table("measure"));
   const Attention attention = read_attention(root, mu.dim());
-  const bool linear = attention_is_linear(root);
+  const RowOptions row_options{.linear = attention_is_linear(root),
+                               .derivatives = options.derivatives};
   const Matrix points = query_points(root, mu.dim(), options.queries, globals.seed);
   config.check_all_used();
-  Json document{{"measure", mu.name()},
-                {"dim", mu.dim()},
-                {"cardinality", number(mu.cardinality())},
-                {"kind", linear ? "linear" : "softmax"},
-                {"engine", "exact"},
-                {"rows", Json::array()}};
+  std::vector<QueryRow> rows;
+  Json objects = Json::array();
   for (Index i = 0; i < points.rows(); ++i) {
-    document["rows"].push_back(
-        query_row(mu, attention, points.row(i).transpose(), {linear, options.derivatives}));
+    rows.push_back(query_row(mu, attention, points.row(i).transpose(), row_options));
+    objects.push_back(query_json(rows.back()));
   }
-  print_result(globals, "limit", document, table_text(mu, document));
+  const Json document{{"measure", mu.name()},
+                      {"dim", mu.dim()},
+                      {"cardinality", number(mu.cardinality())},
+                      {"kind", row_options.linear ? "linear" : "softmax"},
+                      {"engine", "exact"},
+                      {"rows", std::move(objects)}};
+  print_result(globals, "limit", document, limit_text(mu, rows));
 }
 
 }  // namespace
@@ -69,7 +76,7 @@ void add_limit(CLI::App& app, Globals& globals) {
   verb->add_option("--queries", options->queries, "queries to draw if [query] is a measure")
       ->type_name("N")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1000000}));
-  verb->callback([&globals, options] { run(globals, *options); });
+  verb->callback([&globals, options] { run_limit(globals, *options); });
 }
 
 }  // namespace esscher::cli

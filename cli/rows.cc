@@ -1,8 +1,10 @@
 #include "cli/rows.h"
 
-#include <fmt/format.h>
+#include <algorithm>
 
 #include "esscher/base/error.h"
+#include "esscher/base/number_text.h"
+#include "esscher/json/rows.h"
 #include "esscher/prompt/direct.h"
 
 namespace esscher::cli {
@@ -10,7 +12,7 @@ namespace {
 
 constexpr Index kLargestJacobian = 1'000'000;
 
-void add_derivatives(Json& row, const AnyMeasure& mu, const Attention& attention,
+void add_derivatives(QueryRow& row, const AnyMeasure& mu, const Attention& attention,
                      const VectorView& z) {
   const Index d = attention.dim();
   const Index dv = attention.output_dim();
@@ -18,9 +20,9 @@ void add_derivatives(Json& row, const AnyMeasure& mu, const Attention& attention
     throw_argument("--derivatives", "size of a Jacobian", std::to_string(dv * d * std::max(d, dv)),
                    "at most " + std::to_string(kLargestJacobian) + " numbers");
   }
-  row["jacobian_z"] = json_matrix(attention.jacobian_z(mu, z));
-  row["jacobian_U"] = json_matrix(attention.jacobian_U(mu, z));
-  row["jacobian_V"] = json_matrix(attention.jacobian_V(mu, z));
+  row.jacobian_z = attention.jacobian_z(mu, z);
+  row.jacobian_U = attention.jacobian_U(mu, z);
+  row.jacobian_V = attention.jacobian_V(mu, z);
 }
 
 // A prompt goes through the kernels, as it does from Python.
@@ -31,23 +33,31 @@ Vector softmax_output(const AnyMeasure& mu, const Attention& attention, const Ve
 
 }  // namespace
 
-Json query_row(const AnyMeasure& mu, const Attention& attention, const VectorView& z,
-               const RowOptions& options) {
+QueryRow query_row(const AnyMeasure& mu, const Attention& attention, const VectorView& z,
+                   const RowOptions& options) {
   const Vector a = attention.tilt(z);
-  const Vector linear = attention.linear(mu, z);
-  Json row;
-  row["z"] = json_vector(z);
-  row["output"] = json_vector(options.linear ? linear : softmax_output(mu, attention, z));
-  row["output_linear"] = json_vector(linear);
-  row["log_mgf"] = number(mu.log_mgf(a));
-  row["tau2"] = number(a.dot(mu.tilted_cov_times(Vector::Zero(a.size()), a)));
-  row["tilted_mean"] = json_vector(mu.tilted_mean(a));
-  row["tilted_cov"] = json_matrix(mu.tilted_cov(a));
+  QueryRow row;
+  row.z = z;
+  row.output_linear = attention.linear(mu, z);
+  row.output = options.linear ? row.output_linear : softmax_output(mu, attention, z);
+  row.log_mgf = mu.log_mgf(a);
+  row.tau2 = a.dot(mu.tilted_cov_times(Vector::Zero(a.size()), a));
+  row.tilted_mean = mu.tilted_mean(a);
+  row.tilted_cov = mu.tilted_cov(a);
   if (const auto* prompt = mu.as<Empirical>()) {
-    row["effective_sample_size"] = number(prompt->effective_sample_size(a));
+    row.effective_sample_size = prompt->effective_sample_size(a);
   }
   if (options.derivatives) add_derivatives(row, mu, attention, z);
   return row;
+}
+
+Json query_json(const QueryRow& row) {
+  Json out = row_json(row);
+  if (!row.effective_sample_size) out.erase("effective_sample_size");
+  if (!row.jacobian_z) {
+    for (const char* key : {"jacobian_z", "jacobian_U", "jacobian_V"}) out.erase(key);
+  }
+  return out;
 }
 
 Matrix query_points(const Table& root, Index dim, Index count, std::uint64_t seed) {
@@ -56,17 +66,13 @@ Matrix query_points(const Table& root, Index dim, Index count, std::uint64_t see
   return query.law->sample(Stream(seed), count).tokens();
 }
 
-std::string short_number(const Json& number) {
-  return number.is_number() ? fmt::format("{:.6g}", number.get<double>()) : "-";
-}
-
-std::string short_text(const Json& numbers) {
-  constexpr std::size_t kShown = 6;
+std::string brief_vector(const VectorView& x) {
+  constexpr Index kShown = 6;
   std::string out = "[";
-  for (std::size_t i = 0; i < std::min(numbers.size(), kShown); ++i) {
-    out += (i > 0 ? ", " : "") + short_number(numbers[i]);
+  for (Index i = 0; i < std::min(x.size(), kShown); ++i) {
+    out += (i > 0 ? ", " : "") + brief(x(i), 6);
   }
-  return out + (numbers.size() > kShown ? ", ...]" : "]");
+  return out + (x.size() > kShown ? ", ...]" : "]");
 }
 
 }  // namespace esscher::cli

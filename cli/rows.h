@@ -1,9 +1,11 @@
 // One row of `limit` and `attend`: everything about one query z under one measure.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "esscher/attention/attention.h"
+#include "esscher/base/columns.h"
 #include "esscher/config/measure.h"
 #include "esscher/json/json.h"
 #include "esscher/measure/any_measure.h"
@@ -15,18 +17,45 @@ struct RowOptions {
   bool derivatives = false;  // add the Jacobians
 };
 
-// {"z", "output", "output_linear", "log_mgf", "tau2", "tilted_mean", "tilted_cov"}, where
-// tau2 = a'C_0 a is the variance of the score under mu, plus "effective_sample_size" for a prompt
-// and "jacobian_z" [dv,d], "jacobian_U" [dv,d*d], "jacobian_V" [dv,dv*d] on request.
-Json query_row(const AnyMeasure& mu, const Attention& attention, const VectorView& z,
-               const RowOptions& options);
+struct QueryRow {
+  Vector z;              // [d]
+  Vector output;         // [dv]
+  Vector output_linear;  // [dv]
+  double log_mgf = 0;
+  double tau2 = 0;                                   // a'C_0 a, the variance of the score under mu
+  Vector tilted_mean;                                // [d]
+  Matrix tilted_cov;                                 // [d,d]
+  std::optional<double> effective_sample_size = {};  // of a prompt
+  std::optional<Matrix> jacobian_z = {};             // [dv,d], on request like the others
+  std::optional<Matrix> jacobian_U = {};             // [dv,d*d]
+  std::optional<Matrix> jacobian_V = {};             // [dv,dv*d]
+
+  template <class Row, class Column>
+  static void columns(Row& row, Column&& column) {
+    column("z", row.z, "", "query");
+    column("output", row.output, "", "output of the operator");
+    column("output_linear", row.output_linear, "", "output of linear attention");
+    column("log_mgf", row.log_mgf, "", "log moment generating function at a = U z");
+    column("tau2", row.tau2, "", "variance of the score");
+    column("tilted_mean", row.tilted_mean, "", "mean of the tilted measure");
+    column("tilted_cov", row.tilted_cov, "", "covariance of the tilted measure");
+    column("effective_sample_size", row.effective_sample_size, "tokens", "of the softmax weights");
+    column("jacobian_z", row.jacobian_z, "", "derivative of the output in z");
+    column("jacobian_U", row.jacobian_U, "", "derivative of the output in U");
+    column("jacobian_V", row.jacobian_V, "", "derivative of the output in V");
+  }
+};
+
+QueryRow query_row(const AnyMeasure& mu, const Attention& attention, const VectorView& z,
+                   const RowOptions& options);
+
+// The row as an object; what it does not have is left out.
+Json query_json(const QueryRow& row);
 
 // The points of [query], or `count` draws of its law from `seed`.
 Matrix query_points(const Table& root, Index dim, Index count, std::uint64_t seed);
 
-// "[0.5, 1.25, ...]", at most six entries.
-std::string short_text(const Json& numbers);
-// Six significant digits; "-" for null.
-std::string short_number(const Json& number);
+// "[0.5, 1.25, ...]": six digits, at most six entries.
+std::string brief_vector(const VectorView& x);
 
 }  // namespace esscher::cli

@@ -4,7 +4,8 @@
 #include <fmt/format.h>
 
 #include "cli/verbs.h"
-#include "esscher/base/error.h"
+#include "esscher/base/estimate.h"
+#include "esscher/base/number_text.h"
 
 namespace esscher::cli {
 namespace {
@@ -14,20 +15,24 @@ struct UniversalOptions {
   double tau = 0;
 };
 
-void run(const Globals& globals, const UniversalOptions& options) {
+void run_universal(const Globals& globals, const UniversalOptions& options) {
   const Length length = Length::parse(options.length);
   // At L = inf the softmax mean is the tilted mean itself.
   const Universal value = length.is_infinite()
                               ? Universal{.M1 = options.tau * options.tau, .M1_ratio = 1}
                               : universal(length.count(), options.tau);
-  const Json document{{"L", number(length)},    {"tau", number(options.tau)},
-                      {"M1", number(value.M1)}, {"M2c", number(value.M2c)},
-                      {"H", number(value.H)},   {"engine", "exact"},
-                      {"std_error", 0},         {"error", number(value.error)}};
-  const std::string text = fmt::format(
-      "L    {}\ntau  {:.12g}\nM1   {:.12g}\nM2c  {:.12g}\nH    {:.12g}   (effective sample size "
-      "{:.6g})\n",
-      length.text(), options.tau, value.M1, value.M2c, value.H, 1 / value.H);
+  Json document{{"L", number(length)}};
+  put(document, "tau", options.tau);
+  put(document, "M1", value.M1);
+  put(document, "M2c", value.M2c);
+  put(document, "H", value.H);
+  document["engine"] = name(Engine::exact);
+  document["std_error"] = 0;
+  put(document, "error", value.error);
+  const std::string text =
+      fmt::format("L    {}\ntau  {}\nM1   {}\nM2c  {}\nH    {}   (effective sample size {})\n",
+                  length.text(), brief(options.tau, 12), brief(value.M1, 12), brief(value.M2c, 12),
+                  brief(value.H, 12), brief(1 / value.H, 6));
   print_result(globals, "universal", document, text);
 }
 
@@ -48,7 +53,7 @@ void add_universal(CLI::App& app, Globals& globals) {
   verb->add_option("--tau", options->tau, "standard deviation of the scores, 0 to 600")
       ->type_name("T")
       ->required();
-  verb->callback([&globals, options] { run(globals, *options); });
+  verb->callback([&globals, options] { run_universal(globals, *options); });
 }
 
 }  // namespace esscher::cli

@@ -104,6 +104,7 @@ struct HeadDiagnosis {
   HeadVerdict verdict_kind = HeadVerdict::not_linearisable;
   std::string verdict;  // in words
   std::string reason;
+  std::string engine = "exact";  // of the controls: no prompt is drawn for them
 
   std::vector<CostRow> cost;
   std::vector<PrefixRow> prefixes;
@@ -144,6 +145,7 @@ struct HeadDiagnosis {
     column("verdict_kind", row.verdict_kind, "", "the verdict as a word for programs");
     column("verdict", row.verdict, "", "the verdict for people");
     column("reason", row.reason, "", "the numbers behind the verdict");
+    column("engine", row.engine, "", "how controls average over prompts");
     column("mixtures", row.mixtures, "", "one row per mixture tried");
     column("cost", row.cost, "", "one row per surrogate");
     column("prefixes", row.prefixes, "", "one row per prefix of the prompt");

@@ -1,0 +1,72 @@
+#include "esscher/json/heads.h"
+
+#include "esscher/json/rows.h"
+
+namespace esscher {
+namespace {
+
+Json error_json(double lin, double lin_c) {
+  Json out;
+  put(out, "lin", lin);
+  put(out, "lin_c", lin_c);
+  return out;
+}
+
+Json error_json(const SurrogateError& error) { return error_json(error.lin, error.lin_c); }
+
+template <class T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+Json mixture_json(const MixtureRow& row) {
+  return {{"k", row.k},
+          {"in_sample", error_json(row.in_sample)},
+          {"split", row.split_lin_c ? error_json(*row.split_lin, *row.split_lin_c) : Json(nullptr)},
+          {"control_lin_c", or_null(row.control_lin_c)},
+          {"control_queries", row.control_queries},
+          {"em_steps", row.em_steps},
+          {"converged", row.converged}};
+}
+
+}  // namespace
+
+Json diagnosis_json(const HeadDiagnosis& head) {
+  Json out{{"head", head.name},      {"n", head.n},           {"d", head.dk},
+           {"d_v", head.dv},         {"causal", head.causal}, {"scale", head.scale},
+           {"queries", head.queries}};
+  put(out, "tau2", head.tau2);
+  out["tau2_range"] = {number(head.tau2_low), number(head.tau2_high)};
+  put(out, "ess", head.ess);
+  put(out, "frozen", head.frozen);
+  put(out, "kurtosis", head.kurtosis);
+  put(out, "top_weight", head.top_weight);
+  put(out, "dominant", head.dominant);
+  put(out, "lin", head.gaussian.lin);
+  put(out, "lin_c", head.gaussian.lin_c);
+  put(out, "control_lin_c", head.control_lin_c);
+  out["mean_only"] = error_json(head.mean_only);
+  out["uncentred"] = error_json(head.uncentred);
+  out["gaussian"] = error_json(head.gaussian);
+  out["gaussian_split"] = error_json(head.gaussian_split);
+  out["mixtures"] = Json::array();
+  for (const MixtureRow& row : head.mixtures) out["mixtures"].push_back(mixture_json(row));
+  out["best_k"] = or_null(head.best_k);
+  out["linear_from"] =
+      head.linear_from.is_infinite() ? Json(nullptr) : Json(head.linear_from.count());
+  out["linear_from_text"] = linear_from_text(head.linear_from);
+  out["cost"] = rows_json(head.cost);
+  out["prefixes"] = rows_json(head.prefixes);
+  out["score_histogram"] = json_vector(head.score_histogram);
+  out["score_mixture"] = nullptr;
+  if (head.best_k) {
+    out["score_mixture"] = {{"k", *head.best_k}, {"density", json_vector(head.score_mixture)}};
+  }
+  out["verdict"] = head.verdict;
+  out["verdict_kind"] = name(head.verdict_kind);
+  out["reason"] = head.reason;
+  out["engine"] = head.engine;
+  return out;
+}
+
+}  // namespace esscher

@@ -1,0 +1,182 @@
+#include "esscher/report/detail/page_head.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <map>
+#include <numbers>
+
+#include "esscher/base/number_text.h"
+#include "esscher/report/page_heads.h"
+
+namespace esscher {
+namespace {
+
+// Errors and cost of every surrogate, softmax itself first.
+PageTable surrogate_table(const HeadDiagnosis& head) {
+  PageTable table{
+      .title =
+          "Error and cost per query of each surrogate; control: its error on prompts of its own "
+          "law, exactly",
+      .sheet = {.columns = {"surrogate", "lin", "lin_c", "lin_c, unseen keys", "control",
+                            "numbers kept", "multiply-adds"},
+                .rows = {}}};
+  std::map<std::string, CostRow> costs;
+  for (const CostRow& row : head.cost) costs[row.surrogate] = row;
+  const auto add = [&](const std::string& title, const std::string& surrogate,
+                       const SurrogateError& error, std::optional<double> unseen,
+                       std::optional<double> control) {
+    const CostRow& cost = costs[surrogate];
+    table.sheet.add(title, three_digits(error.lin), three_digits(error.lin_c), three_digits(unseen),
+                    three_digits(control), cost.state, cost.multiply_adds);
+  };
+  add("softmax", "softmax", {}, {}, {});
+  add("mean value", "mean", head.mean_only, {}, {});
+  add("linear, mean left in", "uncentred", head.uncentred, {}, {});
+  add("Gaussian limit", "gaussian", head.gaussian, head.gaussian_split.lin_c, head.control_lin_c);
+  for (const MixtureRow& row : head.mixtures) {
+    add(fmt::format("mixture of {}{}", row.k, row.converged ? "" : ", EM stopped early"),
+        fmt::format("mixture {}", row.k), row.in_sample, row.split_lin_c, row.control_lin_c);
+  }
+  return table;
+}
+
+// The numbers of one head, each with what it covers.
+PageTable number_table(const HeadDiagnosis& head) {
+  PageTable table{.title = head.causal ? "Numbers (causal head: each query sees the keys before it)"
+                                       : "Numbers (every query sees every key)",
+                  .sheet = {.columns = {"quantity", "value"}, .rows = {}}};
+  Sheet& sheet = table.sheet;
+  sheet.add("score variance tau²",
+            fmt::format("{} (90 % of queries: {} to {})", brief_or_dash(head.tau2, 3),
+                        brief_or_dash(head.tau2_low, 3), brief_or_dash(head.tau2_high, 3)));
+  sheet.add("effective sample size",
+            fmt::format("{} of {} keys", brief_or_dash(head.ess, 3), head.n));
+  sheet.add("frozen queries, n < exp(tau²)", brief(100 * head.frozen, 3) + " %");
+  sheet.add("control, Gaussian keys",
+            fmt::format("{} (exact, all {} queries)", brief_or_dash(head.control_lin_c, 3),
+                        head.queries));
+  for (const MixtureRow& row : head.mixtures) {
+    if (row.k != head.best_k || !row.control_lin_c) continue;
+    sheet.add(fmt::format("control, keys from the mixture of {}", row.k),
+              fmt::format("{} (exact, {} of {} queries; best on unseen keys)",
+                          brief_or_dash(*row.control_lin_c, 3), row.control_queries, head.queries));
+  }
+  sheet.add("Gaussian keys within tolerance from L", linear_from_text(head.linear_from));
+  return table;
+}
+
+// Error against prefix length, the exact prediction as a band.
+Sheet prefix_data(const HeadDiagnosis& head) {
+  Sheet sheet{.columns = {"n", "error", "low", "high", "series"}, .rows = {}};
+  for (const PrefixRow& row : head.prefixes) {
+    sheet.add(row.n, row.lin_c, Value(), Value(), "this head");
+    sheet.add(row.n, row.control, row.control_low, row.control_high, "Gaussian keys, exact");
+  }
+  return sheet;
+}
+
+// The histogram as an outline of steps over a filled band, the laws as curves.
+Sheet score_data(const HeadDiagnosis& head) {
+  Sheet sheet{.columns = {"x", "density", "low", "high", "series"}, .rows = {}};
+  const Vector& bins = head.score_histogram;
+  const double width = 10.0 / static_cast<double>(bins.size());
+  for (Index i = 0; i < bins.size(); ++i) {
+    const double left = -5.0 + width * static_cast<double>(i);
+    for (const double x : {left, left + width * (1 - 1e-9)}) {
+      sheet.add(x, bins(i), 0, bins(i), "scores");
+    }
+    const double x = left + 0.5 * width;
+    sheet.add(x, std::exp(-0.5 * x * x) / std::sqrt(2 * std::numbers::pi), Value(), Value(),
+              "one Gaussian");
+    if (!head.best_k) continue;
+    sheet.add(x, head.score_mixture(i), Value(), Value(),
+              fmt::format("mixture of {}", *head.best_k));
+  }
+  return sheet;
+}
+
+// Ends of the error axis with room for the points.
+Axis error_axis(const std::vector<PrefixRow>& prefixes) {
+  double low = std::numeric_limits<double>::infinity();
+  double high = 0;
+  for (const PrefixRow& row : prefixes) {
+    for (const double value : {row.lin_c, row.control, row.control_low, row.control_high}) {
+      if (value > 0) low = std::min(low, value);
+      high = std::max(high, value);
+    }
+  }
+  Axis axis{.column = "error", .title = "error of the limit, lin_c", .log = true};
+  if (high > 0) {
+    axis.min = low / 1.15;
+    axis.max = 1.15 * high;
+  }
+  return axis;
+}
+
+Figure prefix_figure(const HeadDiagnosis& head, const std::string& id) {
+  const std::string within =
+      head.linear_from.is_infinite()
+          ? "they would not be within the tolerance before L = 10^15"
+          : "they would be within the tolerance from L = " + head.linear_from.text();
+  return {.id = "prefix-" + id,
+          .chart = CurveChart{.data = "prefix-" + id,
+                              .x = {.column = "n", .title = "keys in the prompt, n", .log = true},
+                              .y = error_axis(head.prefixes),
+                              .series = "series",
+                              .series_title = "prompt",
+                              .series_order = {"this head", "Gaussian keys, exact"},
+                              .low = "low",
+                              .high = "high",
+                              .height = 280},
+          .caption =
+              "Error on the first n keys. The band is what Gaussian keys with this head's "
+              "moments would show (80 % of queries, exact); " +
+              within + "."};
+}
+
+Figure score_figure(const HeadDiagnosis& head, const std::string& id) {
+  return {.id = "scores-" + id,
+          .chart = CurveChart{.data = "scores-" + id,
+                              .x = {.column = "x", .title = "(score - mean) / tau"},
+                              .y = {.column = "density"},
+                              .series = "series",
+                              .series_title = "law",
+                              .low = "low",
+                              .high = "high",
+                              .points = false,
+                              .height = 220},
+          .caption = fmt::format("Standardised scores of all queries and the fitted laws. Their "
+                                 "kurtosis is {:.2f}; Gaussian scores have 3.",
+                                 head.kurtosis)};
+}
+
+std::string sentence(std::string text) {
+  if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  return text + ".";
+}
+
+}  // namespace
+
+Value three_digits(double x) {
+  return std::isfinite(x) ? std::strtod(brief(x, 3).c_str(), nullptr) : x;
+}
+Value three_digits(const std::optional<double>& x) { return x ? three_digits(*x) : Value(); }
+
+void add_head_section(const HeadDiagnosis& head, const std::string& id, Page& page) {
+  page.datasets["prefix-" + id] = prefix_data(head);
+  page.datasets["scores-" + id] = score_data(head);
+  Section section{.id = id, .title = head.name};
+  section.verdict = head_badge(head);
+  section.text = sentence(head.reason);
+  if (!head.prefixes.empty()) section.figures.push_back(prefix_figure(head, id));
+  section.figures.push_back(score_figure(head, id));
+  section.tables = {number_table(head), surrogate_table(head)};
+  page.sections.push_back(std::move(section));
+}
+
+}  // namespace esscher

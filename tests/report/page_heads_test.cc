@@ -1,0 +1,75 @@
+#include "esscher/report/page_heads.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "esscher/heads/options.h"
+
+namespace esscher {
+namespace {
+
+using ::testing::HasSubstr;
+
+HeadDiagnosis head_with(const std::string& name, HeadVerdict kind, const std::string& words) {
+  HeadDiagnosis head;
+  head.name = name;
+  head.n = 300;
+  head.dk = 4;
+  head.dv = 4;
+  head.tau2 = 1.23456;
+  head.gaussian = {.lin = 0.2, .lin_c = 0.5};
+  head.control_lin_c = 0.25;
+  head.verdict_kind = kind;
+  head.verdict = words;
+  head.reason = "error 0.5";
+  head.score_histogram = Vector::Constant(kHistogramBins, 0.1);
+  return head;
+}
+
+TEST(HeadsPage, TheBadgeFollowsTheKindOfVerdict) {
+  const auto status = [](HeadVerdict kind) { return head_badge(head_with("a", kind, "x")).status; };
+  EXPECT_EQ(status(HeadVerdict::linear_here), VerdictStatus::holds);
+  EXPECT_EQ(status(HeadVerdict::not_linearisable), VerdictStatus::fails);
+  for (const HeadVerdict kind : {HeadVerdict::linear_from, HeadVerdict::linear_within,
+                                 HeadVerdict::too_short, HeadVerdict::needs_components}) {
+    EXPECT_EQ(status(kind), VerdictStatus::info) << name(kind);
+  }
+  EXPECT_EQ(head_badge(head_with("a", HeadVerdict::too_short, "too short to say")).text,
+            "too short to say");
+}
+
+TEST(HeadsPage, TheLeadCountsHeadsInASentence) {
+  const HeadDiagnosis one = head_with("a", HeadVerdict::needs_components, "needs 4 components");
+  const HeadDiagnosis two = head_with("b", HeadVerdict::needs_components, "needs 2 components");
+  const HeadDiagnosis three = head_with("c", HeadVerdict::linear_from, "linear from L = 9");
+  EXPECT_EQ(count_sentence({one}), "1 head: 1 needs components.");
+  EXPECT_EQ(count_sentence({one, two, three}),
+            "3 heads: 1 is linear from a longer prompt, 2 need components.");
+}
+
+TEST(HeadsPage, HasAnOverviewAndASectionPerHead) {
+  HeadDiagnosis head = head_with("a", HeadVerdict::linear_here, "linear here");
+  head.prefixes = {{.n = 16, .lin_c = 0.9, .control = 0.8, .control_low = 0.7, .control_high = 1}};
+  head.mixtures = {{.k = 2, .in_sample = {.lin = 0.01, .lin_c = 0.02}, .split_lin_c = 0.04}};
+  head.best_k = 2;
+  head.score_mixture = Vector::Constant(kHistogramBins, 0.1);
+  const Page page =
+      heads_page({head, head_with("b", HeadVerdict::not_linearisable, "not linearisable")});
+  ASSERT_EQ(page.sections.size(), 3u);
+  EXPECT_EQ(page.sections[0].id, "overview");
+  const Sheet& table = page.sections[0].tables.front().sheet;
+  ASSERT_EQ(table.rows.size(), 2u);
+  EXPECT_EQ(table.rows[0][5], Value(1.23));  // tau² with three digits
+  EXPECT_EQ(table.rows[0][8], Value(std::string("not before 10^15")));
+  EXPECT_EQ(page.sections[1].text, "Error 0.5.");
+  EXPECT_EQ(page.sections[1].figures.size(), 2u);
+  EXPECT_EQ(page.sections[2].figures.size(), 1u);  // no prefixes, no figure of them
+  // Bins twice for the outline, once for each law.
+  EXPECT_EQ(page.datasets.at("scores-head-0").rows.size(), 4u * kHistogramBins);
+  EXPECT_EQ(page.datasets.at("scores-head-1").rows.size(), 3u * kHistogramBins);
+  EXPECT_EQ(page.datasets.at("prefix-head-0").rows.size(), 2u);
+  EXPECT_THAT(page.sections[1].figures[0].caption, HasSubstr("not be within the tolerance before"));
+}
+
+}  // namespace
+}  // namespace esscher
