@@ -1,5 +1,7 @@
 #include "esscher/base/eigensystem.h"
 
+#include <Eigen/Eigenvalues>
+
 namespace esscher {
 
 Eigensystem eigensystem(const MatrixView& symmetric) {

@@ -3,12 +3,11 @@
 #include <cmath>
 #include <string>
 
+#include "esscher/base/eigensystem.h"
 #include "esscher/base/error.h"
 
 namespace esscher {
 namespace {
-
-using Eigensystem = Eigen::SelfAdjointEigenSolver<Matrix>;
 
 Eigensystem checked_psd(std::string_view where, std::string_view argument, const MatrixView& G) {
   check_dimension(where, std::string(argument) + " (columns)", G.cols(), G.rows());
@@ -18,10 +17,11 @@ Eigensystem checked_psd(std::string_view where, std::string_view argument, const
   if (asymmetry > 1e-10 * largest) {
     throw_argument(where, argument, "asymmetric by " + to_text(asymmetry), "a symmetric matrix");
   }
-  Eigensystem system(0.5 * (G + G.transpose()));
+  const Matrix symmetric = 0.5 * (G + G.transpose());
+  Eigensystem system = eigensystem(symmetric);
   if (G.size() > 0) {
-    const double low = system.eigenvalues()(0);
-    const double high = system.eigenvalues()(G.rows() - 1);
+    const double low = system.values(0);
+    const double high = system.values(G.rows() - 1);
     if (low < -1e-10 * std::max(high, 0.0) || high < 0) {
       throw_argument(where, argument, "a matrix with eigenvalue " + to_text(low),
                      "a positive semidefinite matrix");
@@ -51,23 +51,22 @@ Matrix psd_factor(std::string_view where, std::string_view argument, const Matri
   const Eigensystem system = checked_psd(where, argument, G);
   const Index d = G.rows();
   if (d == 0) return Matrix(0, 0);
-  const Vector& eigenvalues = system.eigenvalues();
+  const Vector& eigenvalues = system.values;
   const double floor = kRankTolerance * static_cast<double>(d) * eigenvalues(d - 1);
   const Index rank = (eigenvalues.array() > floor).count();
   const Vector scale = eigenvalues.tail(rank).cwiseSqrt();
-  return system.eigenvectors().rightCols(rank) * scale.asDiagonal();
+  return system.vectors.rightCols(rank) * scale.asDiagonal();
 }
 
 Matrix psd_sqrt(std::string_view where, std::string_view argument, const MatrixView& G) {
   const Eigensystem system = checked_psd(where, argument, G);
-  const Vector scale = system.eigenvalues().cwiseMax(0.0).cwiseSqrt();
-  return system.eigenvectors() * scale.asDiagonal() * system.eigenvectors().transpose();
+  const Vector scale = system.values.cwiseMax(0.0).cwiseSqrt();
+  return system.vectors * scale.asDiagonal() * system.vectors.transpose();
 }
 
 double max_eigenvalue(const MatrixView& symmetric) {
   if (symmetric.size() == 0) return 0.0;
-  const Eigensystem system(symmetric, Eigen::EigenvaluesOnly);
-  return system.eigenvalues()(symmetric.rows() - 1);
+  return eigensystem(symmetric).values(symmetric.rows() - 1);
 }
 
 }  // namespace esscher

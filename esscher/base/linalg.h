@@ -2,7 +2,7 @@
 // token per row and shares memory with NumPy and with the kernels.
 #pragma once
 
-#include <Eigen/Dense>
+#include <Eigen/Core>
 #include <string_view>
 
 namespace esscher {

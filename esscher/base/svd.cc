@@ -1,5 +1,7 @@
 #include "esscher/base/svd.h"
 
+#include <Eigen/SVD>
+
 namespace esscher {
 
 Svd svd(const MatrixView& A) {

@@ -1,5 +1,7 @@
 #include "esscher/estimate/rate.h"
 
+#include <Eigen/Cholesky>
+#include <Eigen/QR>
 #include <algorithm>
 #include <cmath>
 #include <limits>

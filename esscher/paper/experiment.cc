@@ -1,6 +1,7 @@
 // The authors' experiment: K, Q, V, O trained by SGD on fresh prompts, test error against prompt
 // length for softmax and linear attention, beside Bayes (ridge) and the infinite prompt. Twice: as
 // the paper describes it, and under the law the released code draws.
+#include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
 

@@ -1,5 +1,6 @@
 #include "esscher/paper/training.h"
 
+#include <Eigen/LU>
 #include <cmath>
 
 #include "esscher/base/error.h"

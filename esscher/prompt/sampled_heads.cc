@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include "esscher/base/basis.h"
 #include "esscher/base/eigensystem.h"
 #include "esscher/base/error.h"
 
@@ -16,11 +17,7 @@ Matrix span_of(const MatrixView& tilts, const MatrixView& functionals) {
   if (tilts.cols() + functionals.cols() >= k) return Matrix::Identity(k, k);
   Eigen::MatrixXd all(k, tilts.cols() + functionals.cols());
   all << tilts, functionals;
-  const Eigen::ColPivHouseholderQR<Eigen::MatrixXd> qr(all);
-  Index rank = 0;
-  const double floor = 1e-13 * all.norm();
-  while (rank < all.cols() && std::abs(qr.matrixR()(rank, rank)) > floor) ++rank;
-  return qr.householderQ() * Eigen::MatrixXd::Identity(k, rank);
+  return orthonormal_basis(all, 1e-13 * all.norm(), all.cols());
 }
 
 // Per head: sums of w, w g, w t g with w = e^{s - top}; all heads: products of the 2H weights

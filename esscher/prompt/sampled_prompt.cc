@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string>
 
+#include "esscher/base/basis.h"
 #include "esscher/base/eigensystem.h"
 #include "esscher/base/error.h"
 #include "esscher/prompt/sampled_sums.h"
@@ -32,11 +33,9 @@ Matrix direction_basis(const Vector& tilt, const Matrix& functionals) {
     return once - E * (E.transpose() * once);
   };
   const Eigen::MatrixXd rest = off_span(functionals);
-  Eigen::ColPivHouseholderQR<Eigen::MatrixXd> qr(rest);
-  const double size = functionals.norm();
-  Index rank = 0;
   const Index most = std::min(rest.cols(), k - 1);
-  while (rank < most && std::abs(qr.matrixR()(rank, rank)) > kRankTolerance * size) ++rank;
+  const Eigen::MatrixXd added = orthonormal_basis(rest, kRankTolerance * functionals.norm(), most);
+  const Index rank = added.cols();
   if (rank == 0) {
     // The coordinate direction farthest from F'a.
     Index far = 0;
@@ -46,7 +45,7 @@ Matrix direction_basis(const Vector& tilt, const Matrix& functionals) {
     E.col(1) = extra.normalized();
     return E;
   }
-  const Eigen::MatrixXd Q = off_span(qr.householderQ() * Eigen::MatrixXd::Identity(k, rank));
+  const Eigen::MatrixXd Q = off_span(added);
   Matrix all(k, 1 + rank);
   all << E, Q;
   return all;

@@ -1,5 +1,6 @@
 #include "esscher/risk/closed_form.h"
 
+#include <Eigen/Cholesky>
 #include <cmath>
 
 #include "esscher/base/error.h"

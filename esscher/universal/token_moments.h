@@ -10,7 +10,7 @@
 // placed in g instead.
 #pragma once
 
-#include <Eigen/Dense>
+#include <Eigen/Core>
 #include <cstdint>
 #include <memory>
 

@@ -1,5 +1,6 @@
 #include "esscher/universal/universal_table.h"
 
+#include <Eigen/LU>
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -1,5 +1,6 @@
 #include "esscher/concentration/study.h"
 
+#include <Eigen/QR>
 #include <gtest/gtest.h>
 
 #include <cmath>

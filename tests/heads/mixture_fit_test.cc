@@ -1,5 +1,6 @@
 #include "esscher/heads/mixture_fit.h"
 
+#include <Eigen/Cholesky>
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,4 +1,5 @@
 // Laws of the draws. Every statistic is compared at the suite's two-sided z = kSigmas (2e-9).
+#include <Eigen/LU>
 #include <gtest/gtest.h>
 
 #include <boost/math/distributions/chi_squared.hpp>

@@ -1,5 +1,6 @@
 #include "esscher/simd/gemm.h"
 
+#include <Eigen/LU>
 #include <gtest/gtest.h>
 
 #include <cmath>

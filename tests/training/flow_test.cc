@@ -1,5 +1,6 @@
 #include "esscher/training/flow.h"
 
+#include <Eigen/LU>
 #include <gtest/gtest.h>
 
 #include <cmath>

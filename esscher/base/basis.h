@@ -1,0 +1,14 @@
+// An orthonormal basis Q [k,rank] of the span of the columns of A [k,n], by QR with column pivoting:
+//
+//   A P = Q R,  rank = the first columns with |R_ii| > floor, and at most `most` of them.
+//
+// A function, because every file that compiles Eigen's pivoted QR itself pays eight seconds for it.
+#pragma once
+
+#include "esscher/base/linalg.h"
+
+namespace esscher {
+
+Eigen::MatrixXd orthonormal_basis(const Eigen::MatrixXd& A, double floor, Index most);
+
+}  // namespace esscher
