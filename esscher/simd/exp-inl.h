@@ -25,7 +25,7 @@ namespace esscher::simd::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 template <class D, std::enable_if_t<sizeof(hn::TFromD<D>) == 4>* = nullptr>
-HWY_INLINE hn::Vec<D> ExpCore(D d, hn::Vec<D> x) {
+HWY_INLINE hn::Vec<D> exp_core(D d, hn::Vec<D> x) {
   const hn::RebindToSigned<D> di;
   const auto magic = hn::Set(d, 12582912.0f + 127.0f);
   const auto t = hn::MulAdd(x, hn::Set(d, 1.44269504088896341f), magic);
@@ -44,7 +44,7 @@ HWY_INLINE hn::Vec<D> ExpCore(D d, hn::Vec<D> x) {
 }
 
 template <class D, std::enable_if_t<sizeof(hn::TFromD<D>) == 8>* = nullptr>
-HWY_INLINE hn::Vec<D> ExpCore(D d, hn::Vec<D> x) {
+HWY_INLINE hn::Vec<D> exp_core(D d, hn::Vec<D> x) {
   const hn::RebindToSigned<D> di;
   const auto magic = hn::Set(d, 6755399441055744.0 + 1023.0);
   const auto t = hn::MulAdd(x, hn::Set(d, 1.44269504088896340736), magic);
@@ -70,17 +70,17 @@ HWY_INLINE hn::Vec<D> ExpCore(D d, hn::Vec<D> x) {
 // e^x for x <= 0, which is the exponent of a softmax after its maximum was subtracted, so it never
 // overflows. The comparison is written so that NaN passes through.
 template <class D>
-HWY_INLINE hn::Vec<D> ExpOfNonPositive(D d, hn::Vec<D> x) {
+HWY_INLINE hn::Vec<D> exp_of_nonpositive(D d, hn::Vec<D> x) {
   using T = hn::TFromD<D>;
-  return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, exp_contract<T>().lowest)), ExpCore(d, x));
+  return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, exp_contract<T>().lowest)), exp_core(d, x));
 }
 
 // e^x for every x.
 template <class D>
-HWY_INLINE hn::Vec<D> Exp(D d, hn::Vec<D> x) {
+HWY_INLINE hn::Vec<D> exp_everywhere(D d, hn::Vec<D> x) {
   using T = hn::TFromD<D>;
   return hn::IfThenElse(hn::Gt(x, hn::Set(d, exp_contract<T>().highest)),
-                        hn::Set(d, std::numeric_limits<T>::infinity()), ExpOfNonPositive(d, x));
+                        hn::Set(d, std::numeric_limits<T>::infinity()), exp_of_nonpositive(d, x));
 }
 
 }  // namespace esscher::simd::HWY_NAMESPACE

@@ -66,7 +66,7 @@ HWY_INLINE void row_block(Left left, const double* b, Index b_stride, double* c,
   for (; j < n; ++j) tile<R, 1>(one, left, b + j, b_stride, c + j, c_stride, depth);
 }
 
-void Multiply(const double* a, Index a_row, Index a_col, const double* b, Index b_stride, double* c,
+void multiply(const double* a, Index a_row, Index a_col, const double* b, Index b_stride, double* c,
               Index c_stride, Index m, Index depth, Index n) {
   constexpr Index kDepthBlock = 256;  // rows of B that stay in the second-level cache
   for (Index p = 0; p < depth; p += kDepthBlock) {
@@ -131,8 +131,8 @@ HWY_INLINE void squares_block(const double* const* a, const double* w, const dou
 }
 
 // The rows are a + rows[i] * a_stride for i < m, or the first m rows if rows is nullptr.
-void WhitenedSquares(const double* a, Index a_stride, const Index* rows, const double* w,
-                     const double* centre, Index m, Index n, double* out) {
+void whitened_squares_kernel(const double* a, Index a_stride, const Index* rows, const double* w,
+                             const double* centre, Index m, Index n, double* out) {
   const auto row = [&](Index i) { return a + (rows ? rows[i] : i) * a_stride; };
   Index i = 0;
   for (; i + 4 <= m; i += 4) {
@@ -159,7 +159,7 @@ HWY_INLINE void add_row(double x, const double* row, Index from, Index n, double
 
 // W = U^-1 for C = U'U with U upper triangular; C [n,n] is overwritten by U. Rows are treated in
 // order, and only entries on and right of the diagonal are meaningful.
-void InverseFactor(double* c, Index n, double* w) {
+void inverse_factor_kernel(double* c, Index n, double* w) {
   for (Index k = 0; k < n; ++k) {
     double* row = c + k * n;
     const double inverse = 1 / std::sqrt(row[k]);
@@ -177,8 +177,8 @@ void InverseFactor(double* c, Index n, double* w) {
 }
 
 // out[i,.] = sqrt(weights[i]) a[rows[i],.], sum += weights[i] a[rows[i],.].
-void GatherRoots(const double* a, Index a_stride, const Index* rows, const double* weights, Index m,
-                 Index n, double* out, double* sum) {
+void gather_roots(const double* a, Index a_stride, const Index* rows, const double* weights,
+                  Index m, Index n, double* out, double* sum) {
   const hn::ScalableTag<double> d;
   const Index N = hn::Lanes(d);
   for (Index i = 0; i < m; ++i) {
@@ -206,16 +206,16 @@ HWY_AFTER_NAMESPACE();
 namespace esscher {
 namespace {
 
-HWY_EXPORT(Multiply);
-HWY_EXPORT(WhitenedSquares);
-HWY_EXPORT(GatherRoots);
-HWY_EXPORT(InverseFactor);
+HWY_EXPORT(multiply);
+HWY_EXPORT(whitened_squares_kernel);
+HWY_EXPORT(gather_roots);
+HWY_EXPORT(inverse_factor_kernel);
 
 // C += A' A, A [m,d], on and right of the diagonal. Some entries left of it are changed too.
 void add_half_gram(const double* a, Index stride, Index m, Index d, double* c) {
   constexpr Index kPanel = 12;  // rows of C at a time
   for (Index i = 0; i < d; i += kPanel) {
-    ESSCHER_DISPATCH(Multiply)
+    ESSCHER_DISPATCH(multiply)
     (a + i, 1, stride, a + i, stride, c + i * d + i, d, std::min(kPanel, d - i), m, d - i);
   }
 }
@@ -226,7 +226,7 @@ void add_product(const MatrixView& A, const MatrixView& B, Matrix& C) {
   check_dimension("add_product", "B (rows)", B.rows(), A.cols());
   check_dimension("add_product", "C (rows)", C.rows(), A.rows());
   check_dimension("add_product", "C (columns)", C.cols(), B.cols());
-  ESSCHER_DISPATCH(Multiply)
+  ESSCHER_DISPATCH(multiply)
   (A.data(), A.outerStride(), 1, B.data(), B.outerStride(), C.data(), C.cols(), A.rows(), A.cols(),
    B.cols());
 }
@@ -235,7 +235,7 @@ void add_gram(const MatrixView& A, const MatrixView& B, Matrix& C) {
   check_dimension("add_gram", "B (rows)", B.rows(), A.rows());
   check_dimension("add_gram", "C (rows)", C.rows(), A.cols());
   check_dimension("add_gram", "C (columns)", C.cols(), B.cols());
-  ESSCHER_DISPATCH(Multiply)
+  ESSCHER_DISPATCH(multiply)
   (A.data(), 1, A.outerStride(), B.data(), B.outerStride(), C.data(), C.cols(), A.cols(), A.rows(),
    B.cols());
 }
@@ -259,7 +259,7 @@ void add_weighted_gram(const MatrixView& A, std::span<const Index> rows,
   Matrix block(kBlock, d);
   for (Index first = 0; first < count; first += kBlock) {
     const Index m = std::min(kBlock, count - first);
-    ESSCHER_DISPATCH(GatherRoots)
+    ESSCHER_DISPATCH(gather_roots)
     (A.data(), A.outerStride(), rows.data() + first, weights.data() + first, m, d, block.data(),
      sum.data());
     add_half_gram(block.data(), d, m, d, C.data());
@@ -275,7 +275,7 @@ void squares(const MatrixView& A, const Index* rows, Index count, const Matrix& 
   check_dimension("whitened squares", "W (columns)", W.cols(), A.cols());
   check_dimension("whitened squares", "centre", centre.size(), A.cols());
   std::fill_n(out, count, 0.0);
-  ESSCHER_DISPATCH(WhitenedSquares)
+  ESSCHER_DISPATCH(whitened_squares_kernel)
   (A.data(), A.outerStride(), rows, W.data(), centre.data(), count, A.cols(), out);
 }
 
@@ -298,7 +298,7 @@ Matrix inverse_factor(const Matrix& C, double& log_determinant) {
   check_dimension("inverse_factor", "C (columns)", C.cols(), C.rows());
   Matrix U = C;
   Matrix W(C.rows(), C.rows());
-  ESSCHER_DISPATCH(InverseFactor)(U.data(), C.rows(), W.data());
+  ESSCHER_DISPATCH(inverse_factor_kernel)(U.data(), C.rows(), W.data());
   log_determinant = 2 * U.diagonal().array().log().sum();
   return W;
 }

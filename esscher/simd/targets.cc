@@ -13,7 +13,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace esscher::simd::HWY_NAMESPACE {
 
-const char* Name() { return hwy::TargetName(HWY_TARGET); }
+const char* target_name() { return hwy::TargetName(HWY_TARGET); }
 
 }  // namespace esscher::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -22,7 +22,7 @@ HWY_AFTER_NAMESPACE();
 namespace esscher::simd {
 namespace {
 
-HWY_EXPORT(Name);
+HWY_EXPORT(target_name);
 
 // Every target that this CPU can run, whether or not another one is forced now.
 std::vector<std::int64_t> available() {
@@ -60,7 +60,7 @@ std::vector<std::string> supported_targets() {
   return names;
 }
 
-std::string active_target() { return ESSCHER_DISPATCH(Name)(); }
+std::string active_target() { return ESSCHER_DISPATCH(target_name)(); }
 
 void force_target(std::string_view name) {
   obey_environment();  // so that it cannot overrule this call later

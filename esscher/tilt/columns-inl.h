@@ -28,7 +28,7 @@ struct Columns {
   std::size_t d;
 };
 
-// The number of vectors of tokens that ColumnDots takes at a time.
+// The number of vectors of tokens that column_dots takes at a time.
 inline constexpr std::size_t kColumnUnit = 4;
 
 #if HWY_TARGET == HWY_SCALAR
@@ -36,31 +36,31 @@ template <class T>
 inline constexpr std::size_t kBlockLanes = 1;
 
 template <class D, class T = hn::TFromD<D>>
-HWY_INLINE hn::Vec<D> LoadBlocks(D d, const T* p, std::size_t) {
+HWY_INLINE hn::Vec<D> load_blocks(D d, const T* p, std::size_t) {
   return hn::Load(d, p);
 }
 
 template <class D>
-HWY_INLINE void TransposeBlocks(D, hn::Vec<D>*) {}
+HWY_INLINE void transpose_blocks(D, hn::Vec<D>*) {}
 #else
 template <class T>
 inline constexpr std::size_t kBlockLanes = 16 / sizeof(T);
 
 // The vector whose 128-bit block b is p[b * step ..].
 template <class D, class T = hn::TFromD<D>>
-HWY_INLINE hn::Vec<D> LoadBlocks(D d, const T* p, std::size_t step) {
+HWY_INLINE hn::Vec<D> load_blocks(D d, const T* p, std::size_t step) {
   if constexpr (hn::MaxLanes(D()) <= kBlockLanes<T>) {
     return hn::LoadU(d, p);
   } else {
     const hn::Half<D> half;
     const std::size_t blocks = hn::Lanes(half) / kBlockLanes<T>;
-    return hn::Combine(d, LoadBlocks(half, p + blocks * step, step), LoadBlocks(half, p, step));
+    return hn::Combine(d, load_blocks(half, p + blocks * step, step), load_blocks(half, p, step));
   }
 }
 
 // Transposes the square of lanes of each 128-bit block: lane j of x[i] becomes lane i of x[j].
 template <class D, class V = hn::Vec<D>>
-HWY_INLINE void TransposeBlocks(D d, V* x) {
+HWY_INLINE void transpose_blocks(D d, V* x) {
   const auto lower = [](auto tag, V a, V b) HWY_ATTR {
     return hn::BitCast(D(), hn::InterleaveLower(tag, hn::BitCast(tag, a), hn::BitCast(tag, b)));
   };
@@ -86,8 +86,8 @@ HWY_INLINE void TransposeBlocks(D d, V* x) {
 // s[l] = <a, x_l> and, with kPair, t[l] = <r, x_l>, from the vector at `first` on, for l < m
 // rounded up to kColumnUnit vectors.
 template <bool kPair, class D, class T = hn::TFromD<D>>
-HWY_INLINE void ColumnDots(D d, Columns<T> x, std::size_t first, std::size_t m, const T* a,
-                           const T* r, T* HWY_RESTRICT s, T* HWY_RESTRICT t) {
+HWY_INLINE void column_dots(D d, Columns<T> x, std::size_t first, std::size_t m, const T* a,
+                            const T* r, T* HWY_RESTRICT s, T* HWY_RESTRICT t) {
   const std::size_t N = hn::Lanes(d);
   for (std::size_t l = first; l < m; l += kColumnUnit * N) {
     hn::Vec<D> sum_a[kColumnUnit], sum_r[kColumnUnit];
@@ -117,11 +117,11 @@ HWY_INLINE void ColumnDots(D d, Columns<T> x, std::size_t first, std::size_t m, 
 inline constexpr std::uintptr_t kAheadBytes = 4096;
 
 // Transposes the tokens first .. first + m of `rows`, relative to `shift` (zero beyond d), and
-// takes their dot products, as ColumnDots does, while they are in registers.
+// takes their dot products, as column_dots does, while they are in registers.
 template <bool kPair, class D, class T = hn::TFromD<D>>
-HWY_INLINE void ToColumns(D d, const Rows<T>& rows, std::size_t first, std::size_t m,
-                          const T* shift, const T* a, const T* r, Columns<T> to, T* HWY_RESTRICT s,
-                          T* HWY_RESTRICT t) {
+HWY_INLINE void to_columns(D d, const Rows<T>& rows, std::size_t first, std::size_t m,
+                           const T* shift, const T* a, const T* r, Columns<T> to, T* HWY_RESTRICT s,
+                           T* HWY_RESTRICT t) {
   constexpr std::size_t kB = kBlockLanes<T>;
   const std::size_t N = hn::Lanes(d), stride = static_cast<std::size_t>(rows.stride);
   const T* p = rows.data + first * stride;
@@ -137,13 +137,13 @@ HWY_INLINE void ToColumns(D d, const Rows<T>& rows, std::size_t first, std::size
     }
     auto sum_a = hn::Zero(d), sum_r = hn::Zero(d);
     for (std::size_t j = 0; j < to.d; j += kB) {
-      const auto c = LoadBlocks(d, shift + j, 0);
+      const auto c = load_blocks(d, shift + j, 0);
       hn::Vec<D> x[kB];
       HWY_UNROLL(4)
       for (std::size_t i = 0; i < kB; ++i) {
-        x[i] = hn::Sub(LoadBlocks(d, p + (l + i) * stride + j, kB * stride), c);
+        x[i] = hn::Sub(load_blocks(d, p + (l + i) * stride + j, kB * stride), c);
       }
-      TransposeBlocks(d, x);
+      transpose_blocks(d, x);
       HWY_UNROLL(4)
       for (std::size_t i = 0; i < kB; ++i) {
         if (j + i >= to.d) break;
@@ -161,14 +161,14 @@ HWY_INLINE void ToColumns(D d, const Rows<T>& rows, std::size_t first, std::size
     for (std::size_t i = l; i < m; ++i) column[i] = p[i * stride + j] - shift[j];
     std::fill(column + m, column + end, T(0));
   }
-  ColumnDots<kPair>(d, to, l, m, a, r, s, t);
+  column_dots<kPair>(d, to, l, m, a, r, s, t);
 }
 
 // sum[j] = sum_l w_l x_l[j] and, with kPair, product[j] = sum_l k_l x_l[j], for C columns from j
 // on; w and k are zero from m to the next multiple of a vector.
 template <std::size_t C, bool kPair, class D, class T = hn::TFromD<D>>
-HWY_INLINE void SumSomeColumns(D d, Columns<T> x, std::size_t m, std::size_t j, const T* w,
-                               const T* k, T* sum, T* product) {
+HWY_INLINE void sum_some_columns(D d, Columns<T> x, std::size_t m, std::size_t j, const T* w,
+                                 const T* k, T* sum, T* product) {
   const std::size_t N = hn::Lanes(d);
   hn::Vec<D> sum_w[C], sum_k[C];
   HWY_UNROLL(8)
@@ -190,13 +190,13 @@ HWY_INLINE void SumSomeColumns(D d, Columns<T> x, std::size_t m, std::size_t j, 
 
 // The same for all columns.
 template <bool kPair, class D, class T = hn::TFromD<D>>
-HWY_INLINE void SumColumnsOf(D d, Columns<T> x, std::size_t m, const T* w, const T* k, T* sum,
-                             T* product) {
+HWY_INLINE void sum_columns_of(D d, Columns<T> x, std::size_t m, const T* w, const T* k, T* sum,
+                               T* product) {
   std::size_t j = 0;
-  for (; j + 6 <= x.d; j += 6) SumSomeColumns<6, kPair>(d, x, m, j, w, k, sum, product);
-  for (; j + 4 <= x.d; j += 4) SumSomeColumns<4, kPair>(d, x, m, j, w, k, sum, product);
-  for (; j + 2 <= x.d; j += 2) SumSomeColumns<2, kPair>(d, x, m, j, w, k, sum, product);
-  if (j < x.d) SumSomeColumns<1, kPair>(d, x, m, j, w, k, sum, product);
+  for (; j + 6 <= x.d; j += 6) sum_some_columns<6, kPair>(d, x, m, j, w, k, sum, product);
+  for (; j + 4 <= x.d; j += 4) sum_some_columns<4, kPair>(d, x, m, j, w, k, sum, product);
+  for (; j + 2 <= x.d; j += 2) sum_some_columns<2, kPair>(d, x, m, j, w, k, sum, product);
+  if (j < x.d) sum_some_columns<1, kPair>(d, x, m, j, w, k, sum, product);
 }
 
 }  // namespace esscher::detail::HWY_NAMESPACE

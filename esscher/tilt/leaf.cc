@@ -27,7 +27,7 @@ inline constexpr std::size_t kTile = 64;
 // Long rows get tiles of about 2 KiB, so that dot products and sums alternate quickly and memory is
 // idle for a shorter time. Measured per token at d = 64 from memory, on a busy machine: 31.9 ns
 // with tiles of 2 KiB, 34.8 with 4 KiB, 33.4 with 8 KiB; 38 instead of 31 without prefetch.
-inline std::size_t TileTokens(std::size_t row_bytes) {
+inline std::size_t tile_tokens(std::size_t row_bytes) {
   return std::clamp<std::size_t>(2048 / row_bytes / 8 * 8, 8, kTile);
 }
 
@@ -43,7 +43,7 @@ struct Side {
   T* shift;           // [width], zero beyond d
   T* copy;            // [kTile,width], for rows whose last vector would pass the end of the array
 
-  Tile<T> At(std::size_t first, std::size_t m) const {
+  Tile<T> at(std::size_t first, std::size_t m) const {
     const auto stride = static_cast<std::size_t>(rows.stride), d = static_cast<std::size_t>(rows.d);
     const T* p = rows.data + first * stride;
     const std::size_t end = (static_cast<std::size_t>(rows.n) - 1) * stride + d;
@@ -57,7 +57,7 @@ struct Side {
 
   // The rows of the tile that starts at `first`, if it is a whole tile. Rows shorter than a cache
   // line are left to the hardware prefetcher.
-  Ahead AheadOf(std::size_t first, std::size_t tokens) const {
+  Ahead ahead_of(std::size_t first, std::size_t tokens) const {
     const auto stride = static_cast<std::size_t>(rows.stride);
     const bool dense = rows.stride == rows.d && stride * sizeof(T) >= 64;
     if (!dense || first + tokens > static_cast<std::size_t>(rows.n)) return {};
@@ -73,25 +73,25 @@ class Leaf {
                   task.keys.d == task.values.d;
     const auto d = static_cast<std::size_t>(std::max(task.keys.d, task.values.d));
     short_ = one_matrix_ && d <= kShort && !task.second;
-    tile_ = short_ ? std::min(kShortTile, kTile * hn::Lanes(D())) : TileTokens(sizeof(T) * d);
-    Allocate();
-    ChooseShift(task.keys, keys_.shift);
-    if (!one_matrix_) ChooseShift(task.values, values_.shift);
+    tile_ = short_ ? std::min(kShortTile, kTile * hn::Lanes(D())) : tile_tokens(sizeof(T) * d);
+    allocate();
+    choose_shift(task.keys, keys_.shift);
+    if (!one_matrix_) choose_shift(task.values, values_.shift);
     a_offset_ = Dot(task.a, keys_.shift, task.keys.d);
     if (task.r != nullptr) r_offset_ = Dot(task.r, values_.shift, task.values.d);
   }
 
-  void Run() {
+  void run() {
     const auto n = static_cast<std::size_t>(task_.keys.n);
     for (std::size_t first = 0; first < n; first += tile_) {
       const std::size_t m = std::min(tile_, n - first);
       if (task_.r == nullptr) {
-        RunTile<false>(first, m);
+        run_tile<false>(first, m);
       } else {
-        RunTile<true>(first, m);
+        run_tile<true>(first, m);
       }
     }
-    Finish();
+    finish();
   }
 
  private:
@@ -99,7 +99,7 @@ class Leaf {
 
   // All buffers are parts of one aligned block per thread, because a leaf may have only one token
   // and allocating many buffers would then take longer than the leaf.
-  void Allocate() {
+  void allocate() {
     const std::size_t N = hn::Lanes(D());
     const auto pad = [N](std::size_t n) { return (n + N - 1) / N * N; };
     const std::size_t dk = pad(static_cast<std::size_t>(task_.keys.d));
@@ -156,48 +156,48 @@ class Leaf {
   }
 
   template <bool kProduct>
-  void RunTile(std::size_t first, std::size_t m) {
+  void run_tile(std::size_t first, std::size_t m) {
     const D d;
     if (short_) {
-      ToColumns<kProduct>(d, task_.keys, first, m, keys_.shift, a_, r_, columns_, s_, t_);
-      if (!FinishScores<kProduct>(first, m)) return;
-      SumColumnsOf<kProduct>(d, columns_, m, s_, k_, tile_sum_, tile_product_);
-      AddTile<kProduct>();
+      to_columns<kProduct>(d, task_.keys, first, m, keys_.shift, a_, r_, columns_, s_, t_);
+      if (!finish_scores<kProduct>(first, m)) return;
+      sum_columns_of<kProduct>(d, columns_, m, s_, k_, tile_sum_, tile_product_);
+      add_tile<kProduct>();
       return;
     }
-    const Tile<T> keys = keys_.At(first, m);
-    const Tile<T> values = one_matrix_ ? keys : values_.At(first, m);
+    const Tile<T> keys = keys_.at(first, m);
+    const Tile<T> values = one_matrix_ ? keys : values_.at(first, m);
     // These rows are fetched during the dot products and during the sums.
-    const Ahead then = one_matrix_ ? Ahead() : keys_.AheadOf(first + tile_, tile_);
-    const Ahead later = (one_matrix_ ? keys_ : values_).AheadOf(first + tile_, tile_);
+    const Ahead then = one_matrix_ ? Ahead() : keys_.ahead_of(first + tile_, tile_);
+    const Ahead later = (one_matrix_ ? keys_ : values_).ahead_of(first + tile_, tile_);
     constexpr int kMany = 32 / sizeof(T), kFew = 4;
     if (kProduct && one_matrix_) {
-      Dots<kFew, true>(d, keys, m, keys_.width, keys_.shift, a_, r_, s_, t_, then);
+      dots<kFew, true>(d, keys, m, keys_.width, keys_.shift, a_, r_, s_, t_, then);
     } else {
-      Dots<kMany, false>(d, keys, m, keys_.width, keys_.shift, a_, a_, s_, s_, then);
+      dots<kMany, false>(d, keys, m, keys_.width, keys_.shift, a_, a_, s_, s_, then);
       if (kProduct) {
-        Dots<kMany, false>(d, values, m, values_.width, values_.shift, r_, r_, t_, t_, Ahead());
+        dots<kMany, false>(d, values, m, values_.width, values_.shift, r_, r_, t_, t_, Ahead());
       }
     }
-    if (!FinishScores<kProduct>(first, m)) return;
+    if (!finish_scores<kProduct>(first, m)) return;
     const Tile<T> x = task_.of_keys ? keys : values;
-    SumRows<kProduct>(d, x, m, x_->width, x_->shift, s_, k_, tile_sum_, tile_product_, later);
-    AddTile<kProduct>();
-    if (task_.second) AddSecond(x, m);
+    sum_rows<kProduct>(d, x, m, x_->width, x_->shift, s_, k_, tile_sum_, tile_product_, later);
+    add_tile<kProduct>();
+    if (task_.second) add_second(x, m);
   }
 
   // Adds the sums of the tile, in T, to those of the leaf, in double.
   template <bool kProduct>
-  void AddTile() {
-    AddTo(sum_, tile_sum_, x_->width);
+  void add_tile() {
+    add_to(sum_, tile_sum_, x_->width);
     if (!kProduct) return;
-    AddTo(product_, tile_product_, x_->width);
-    AddTo(product_, tile_sum_, x_->width, f_tile_ - f_first_);
+    add_to(product_, tile_product_, x_->width);
+    add_to(product_, tile_sum_, x_->width, f_tile_ - f_first_);
   }
 
   // Turns dot products into scores and scores into weights. False if the whole tile weighs nothing.
   template <bool kProduct>
-  bool FinishScores(std::size_t first, std::size_t m) {
+  bool finish_scores(std::size_t first, std::size_t m) {
     if (task_.bias != nullptr) {
       for (std::size_t l = 0; l < m; ++l) s_[l] += task_.bias[first + l];
     }
@@ -205,13 +205,13 @@ class Leaf {
       s_[l] = -std::numeric_limits<T>::infinity();
       t_[l] = 0;
     }
-    return Weigh<kProduct>(m);
+    return weigh<kProduct>(m);
   }
 
   // Turns scores into weights w = e^{s - max} and makes k = w (t - f), where f is the mean of t
   // over the tile, so that the sums in T are centred. False if the whole tile weighs nothing.
   template <bool kProduct>
-  bool Weigh(std::size_t m) {
+  bool weigh(std::size_t m) {
     const D d;
     const std::size_t N = hn::Lanes(d);
     T* HWY_RESTRICT s = s_;
@@ -221,11 +221,11 @@ class Leaf {
     for (std::size_t l = N; l < m; l += N) max_v = hn::Max(max_v, hn::Load(d, s + l));
     const T tile_max = hn::GetLane(hn::MaxOfLanes(d, max_v));
     if (tile_max == -std::numeric_limits<T>::infinity()) return false;
-    if (!(tile_max <= max_)) Raise(tile_max);  // true for NaN too, which thus reaches the result
+    if (!(tile_max <= max_)) raise(tile_max);  // true for NaN too, which thus reaches the result
     const auto max_l = hn::Set(d, max_);
     auto norm_v = hn::Zero(d), t_v = hn::Zero(d);
     for (std::size_t l = 0; l < m; l += N) {
-      const auto w = simd::HWY_NAMESPACE::ExpOfNonPositive(d, hn::Sub(hn::Load(d, s + l), max_l));
+      const auto w = simd::HWY_NAMESPACE::exp_of_nonpositive(d, hn::Sub(hn::Load(d, s + l), max_l));
       hn::Store(w, d, s + l);
       norm_v = hn::Add(norm_v, w);
       if (kProduct) t_v = hn::MulAdd(w, hn::Load(d, t + l), t_v);
@@ -250,7 +250,7 @@ class Leaf {
     return true;
   }
 
-  void Raise(T max) {
+  void raise(T max) {
     const double factor = norm_ == 0 ? 1 : std::exp(static_cast<double>(max_) - max);
     norm_ *= factor;
     t_sum_ *= factor;
@@ -264,7 +264,7 @@ class Leaf {
   }
 
   // second += sum_l w_l (x_l - c)(x_l - c)'
-  void AddSecond(Tile<T> x, std::size_t m) {
+  void add_second(Tile<T> x, std::size_t m) {
     const D d;
     const std::size_t N = hn::Lanes(d), width = x_->width,
                       dim = static_cast<std::size_t>(x_->rows.d);
@@ -286,7 +286,7 @@ class Leaf {
 
   // Makes the state from sums about the shift. k_sum is what rounding left of sum w (t - f) = 0;
   // subtracting k_sum times the mean from the product centres it exactly in x.
-  void Finish() {
+  void finish() {
     const auto dim = static_cast<std::size_t>(x_->rows.d);
     out_.max = norm_ == 0 ? -std::numeric_limits<double>::infinity()
                           : static_cast<double>(max_) + a_offset_;
@@ -326,13 +326,13 @@ class Leaf {
 };
 
 template <class T>
-void RunLeaf(const LeafTask<T>& task, LeafSums& sums) {
-  Leaf<T>(task, sums).Run();
+void run_leaf_kernel(const LeafTask<T>& task, LeafSums& sums) {
+  Leaf<T>(task, sums).run();
 }
 
-void LeafFloat(const LeafTask<float>& task, LeafSums& sums) { RunLeaf(task, sums); }
-void LeafDouble(const LeafTask<double>& task, LeafSums& sums) { RunLeaf(task, sums); }
-const char* LeafTarget() { return hwy::TargetName(HWY_TARGET); }
+void leaf_float(const LeafTask<float>& task, LeafSums& sums) { run_leaf_kernel(task, sums); }
+void leaf_double(const LeafTask<double>& task, LeafSums& sums) { run_leaf_kernel(task, sums); }
+const char* target_name() { return hwy::TargetName(HWY_TARGET); }
 
 }  // namespace esscher::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -341,19 +341,19 @@ HWY_AFTER_NAMESPACE();
 namespace esscher {
 namespace detail {
 
-HWY_EXPORT(LeafFloat);
-HWY_EXPORT(LeafDouble);
-HWY_EXPORT(LeafTarget);
+HWY_EXPORT(leaf_float);
+HWY_EXPORT(leaf_double);
+HWY_EXPORT(target_name);
 
 void run_leaf(const LeafTask<float>& task, LeafSums& sums) {
-  ESSCHER_DISPATCH(LeafFloat)(task, sums);
+  ESSCHER_DISPATCH(leaf_float)(task, sums);
 }
 
 void run_leaf(const LeafTask<double>& task, LeafSums& sums) {
-  ESSCHER_DISPATCH(LeafDouble)(task, sums);
+  ESSCHER_DISPATCH(leaf_double)(task, sums);
 }
 
-static std::string leaf_target() { return ESSCHER_DISPATCH(LeafTarget)(); }
+static std::string leaf_target() { return ESSCHER_DISPATCH(target_name)(); }
 
 template <class T>
 TiltState leaf_state(const LeafTask<T>& task) {

@@ -27,8 +27,8 @@ inline constexpr std::size_t kRows = 6, kTokens = 16 * kRows;
 // y[g, 0..2N) = sum_i x[g * x_row + i * x_col] * panel[i, 0..2N) for g < G, with twelve sums in
 // registers.
 template <std::size_t G, class D, class T = hn::TFromD<D>>
-HWY_INLINE void RowsTimesPanel(D d, const T* x, std::size_t x_row, std::size_t x_col,
-                               const T* panel, std::size_t n, T* y) {
+HWY_INLINE void rows_times_panel(D d, const T* x, std::size_t x_row, std::size_t x_col,
+                                 const T* panel, std::size_t n, T* y) {
   const std::size_t N = hn::Lanes(d);
   hn::Vec<D> left[G], right[G];
   HWY_UNROLL(8)
@@ -51,26 +51,26 @@ HWY_INLINE void RowsTimesPanel(D d, const T* x, std::size_t x_row, std::size_t x
 
 // The same for any number of rows.
 template <class D, class T = hn::TFromD<D>>
-void MatrixTimesPanel(D d, const T* x, std::size_t rows, std::size_t x_row, std::size_t x_col,
-                      const T* panel, std::size_t n, T* y) {
+void matrix_times_panel(D d, const T* x, std::size_t rows, std::size_t x_row, std::size_t x_col,
+                        const T* panel, std::size_t n, T* y) {
   const std::size_t N = hn::Lanes(d);
   std::size_t g = 0;
   for (; g + kRows <= rows; g += kRows) {
-    RowsTimesPanel<kRows>(d, x + g * x_row, x_row, x_col, panel, n, y + g * 2 * N);
+    rows_times_panel<kRows>(d, x + g * x_row, x_row, x_col, panel, n, y + g * 2 * N);
   }
   for (; g + 4 <= rows; g += 4) {
-    RowsTimesPanel<4>(d, x + g * x_row, x_row, x_col, panel, n, y + g * 2 * N);
+    rows_times_panel<4>(d, x + g * x_row, x_row, x_col, panel, n, y + g * 2 * N);
   }
   for (; g < rows; ++g) {
-    RowsTimesPanel<1>(d, x + g * x_row, x_row, x_col, panel, n, y + g * 2 * N);
+    rows_times_panel<1>(d, x + g * x_row, x_row, x_col, panel, n, y + g * 2 * N);
   }
 }
 
 // to[j] = from[j] - shift[j] for j < n. `to` and `shift` are aligned and have room for whole
 // vectors.
 template <class D, class T = hn::TFromD<D>>
-HWY_INLINE void Shifted(D d, const T* HWY_RESTRICT from, const T* HWY_RESTRICT shift, std::size_t n,
-                        T* HWY_RESTRICT to) {
+HWY_INLINE void store_shifted(D d, const T* HWY_RESTRICT from, const T* HWY_RESTRICT shift,
+                              std::size_t n, T* HWY_RESTRICT to) {
   const std::size_t N = hn::Lanes(d);
   std::size_t j = 0;
   for (; j + N <= n; j += N) {
@@ -84,9 +84,9 @@ template <class T>
 class Many {
  public:
   explicit Many(const ManyTask<T>& task) : task_(task) {
-    Allocate();
-    ChooseShift(task.keys, key_shift_);
-    ChooseShift(task.values, value_shift_);
+    allocate();
+    choose_shift(task.keys, key_shift_);
+    choose_shift(task.values, value_shift_);
     for (std::size_t q = 0; q < q_; ++q) {
       const T* a = Row(task.queries, q);
       T* column = packed_queries_ + q / panel_ * panel_ * dk_ + q % panel_;
@@ -94,26 +94,26 @@ class Many {
     }
   }
 
-  void Run(ManySums& out) {
+  void run(ManySums& out) {
     const auto n = static_cast<std::size_t>(task_.keys.n);
     for (std::size_t first = 0; first < n; first += kTokens) {
       const std::size_t m = std::min(kTokens, n - first);
-      for (std::size_t l = 0; l < m; l += kRows) Score(first, l, std::min(kRows, m - l));
-      if (task_.bias != nullptr) AddBias(first, m);
+      for (std::size_t l = 0; l < m; l += kRows) score(first, l, std::min(kRows, m - l));
+      if (task_.bias != nullptr) add_bias(first, m);
       for (std::size_t q = 0; q < q_padded_; q += panel_) {
-        Weigh(q, m);
-        Weigh(q + hn::Lanes(D()), m);
-        MatrixTimesPanel(D(), values_, dv_, 1, dv_padded_, scores_ + q * kTokens, m, tile_sum_);
-        AddTo(sum_ + q * dv_, tile_sum_, dv_ * panel_);
+        weigh(q, m);
+        weigh(q + hn::Lanes(D()), m);
+        matrix_times_panel(D(), values_, dv_, 1, dv_padded_, scores_ + q * kTokens, m, tile_sum_);
+        add_to(sum_ + q * dv_, tile_sum_, dv_ * panel_);
       }
     }
-    Finish(out);
+    finish(out);
   }
 
  private:
   using D = hn::ScalableTag<T>;
 
-  void Allocate() {
+  void allocate() {
     panel_ = 2 * hn::Lanes(D());
     // Sizes are rounded up to whole panels, so that the next buffer in the block is aligned, also
     // for doubles.
@@ -147,17 +147,17 @@ class Many {
   // Reads `rows` tokens from first + l on, scores them and keeps their values for the sums. It
   // takes a few tokens at a time while the next few are being fetched, so that memory is busy all
   // the time.
-  void Score(std::size_t first, std::size_t l, std::size_t rows) {
+  void score(std::size_t first, std::size_t l, std::size_t rows) {
     for (std::size_t g = 0; g < rows; ++g) {
       const std::size_t i = first + l + g;
-      Fetch(task_.keys, i + kRows);
-      Fetch(task_.values, i + kRows);
-      Shifted(D(), Row(task_.keys, i), key_shift_, dk_, keys_ + g * dk_padded_);
-      Shifted(D(), Row(task_.values, i), value_shift_, dv_, values_ + (l + g) * dv_padded_);
+      fetch(task_.keys, i + kRows);
+      fetch(task_.values, i + kRows);
+      store_shifted(D(), Row(task_.keys, i), key_shift_, dk_, keys_ + g * dk_padded_);
+      store_shifted(D(), Row(task_.values, i), value_shift_, dv_, values_ + (l + g) * dv_padded_);
     }
     for (std::size_t q = 0; q < q_padded_; q += panel_) {
-      MatrixTimesPanel(D(), keys_, rows, dk_padded_, 1, packed_queries_ + q * dk_, dk_,
-                       scores_ + q * kTokens + l * panel_);
+      matrix_times_panel(D(), keys_, rows, dk_padded_, 1, packed_queries_ + q * dk_, dk_,
+                         scores_ + q * kTokens + l * panel_);
     }
   }
 
@@ -166,14 +166,14 @@ class Many {
   }
 
   // Inlined, because GCC deletes calls of a function that only prefetches.
-  static HWY_INLINE void Fetch(const Rows<T>& x, std::size_t l) {
+  static HWY_INLINE void fetch(const Rows<T>& x, std::size_t l) {
     if (l >= static_cast<std::size_t>(x.n)) return;
     constexpr std::size_t kLine = 64 / sizeof(T);
     const T* row = Row(x, l);
     for (std::size_t j = 0; j < static_cast<std::size_t>(x.d); j += kLine) hwy::Prefetch(row + j);
   }
 
-  void AddBias(std::size_t first, std::size_t m) {
+  void add_bias(std::size_t first, std::size_t m) {
     for (std::size_t q = 0; q < q_padded_; q += panel_) {
       for (std::size_t l = 0; l < m; ++l) {
         T* s = scores_ + q * kTokens + l * panel_;
@@ -183,7 +183,7 @@ class Many {
   }
 
   // Turns the scores of one vector of queries into weights relative to their running maxima.
-  void Weigh(std::size_t q, std::size_t m) {
+  void weigh(std::size_t q, std::size_t m) {
     const D d;
     const std::size_t N = hn::Lanes(d);
     T* s = scores_ + q / panel_ * panel_ * kTokens + q % panel_;
@@ -194,7 +194,7 @@ class Many {
     if (!hn::AllTrue(d, hn::Eq(max, old_max))) {
       HWY_ALIGN T before[hn::MaxLanes(d)];
       hn::Store(old_max, d, before);
-      for (std::size_t i = 0; i < N; ++i) Raise(q + i, before[i], max_[q + i]);
+      for (std::size_t i = 0; i < N; ++i) raise(q + i, before[i], max_[q + i]);
     }
     // While all tokens are masked, 0 is subtracted, so that -inf stays -inf and weighs 0.
     const auto lowest = hn::Set(d, -std::numeric_limits<T>::infinity());
@@ -202,7 +202,7 @@ class Many {
     auto norm = hn::Zero(d);
     for (std::size_t l = 0; l < m; ++l) {
       const auto w =
-          simd::HWY_NAMESPACE::ExpOfNonPositive(d, hn::Sub(hn::Load(d, s + l * panel_), base));
+          simd::HWY_NAMESPACE::exp_of_nonpositive(d, hn::Sub(hn::Load(d, s + l * panel_), base));
       hn::Store(w, d, s + l * panel_);
       norm = hn::Add(norm, w);
     }
@@ -211,7 +211,7 @@ class Many {
     for (std::size_t i = 0; i < N; ++i) norm_[q + i] += static_cast<double>(norms[i]);
   }
 
-  void Raise(std::size_t q, T from, T to) {
+  void raise(std::size_t q, T from, T to) {
     if (norm_[q] == 0 || from == to) return;
     const double factor = std::exp(static_cast<double>(from) - static_cast<double>(to));
     norm_[q] *= factor;
@@ -222,7 +222,7 @@ class Many {
     return sum_[q / panel_ * panel_ * dv_ + j * panel_ + q % panel_];
   }
 
-  void Finish(ManySums& out) {
+  void finish(ManySums& out) {
     for (std::size_t q = 0; q < q_; ++q) {
       const T* a = Row(task_.queries, q);
       double offset = 0;
@@ -253,8 +253,8 @@ class Many {
   double* sum_;        // [panels,dv,panel]
 };
 
-void ManyFloat(const ManyTask<float>& task, ManySums& sums) { Many<float>(task).Run(sums); }
-void ManyDouble(const ManyTask<double>& task, ManySums& sums) { Many<double>(task).Run(sums); }
+void many_float(const ManyTask<float>& task, ManySums& sums) { Many<float>(task).run(sums); }
+void many_double(const ManyTask<double>& task, ManySums& sums) { Many<double>(task).run(sums); }
 
 }  // namespace esscher::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -262,15 +262,15 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace esscher::detail {
 
-HWY_EXPORT(ManyFloat);
-HWY_EXPORT(ManyDouble);
+HWY_EXPORT(many_float);
+HWY_EXPORT(many_double);
 
 void run_many(const ManyTask<float>& task, ManySums& sums) {
-  ESSCHER_DISPATCH(ManyFloat)(task, sums);
+  ESSCHER_DISPATCH(many_float)(task, sums);
 }
 
 void run_many(const ManyTask<double>& task, ManySums& sums) {
-  ESSCHER_DISPATCH(ManyDouble)(task, sums);
+  ESSCHER_DISPATCH(many_double)(task, sums);
 }
 
 }  // namespace esscher::detail

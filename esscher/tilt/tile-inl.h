@@ -28,7 +28,7 @@ struct Ahead {
   const char* p = nullptr;  // null: nothing
   std::size_t row = 0;      // bytes
 
-  HWY_INLINE void Fetch(std::size_t l, std::size_t rows) const {
+  HWY_INLINE void fetch(std::size_t l, std::size_t rows) const {
     if (p == nullptr) return;
     for (std::size_t b = l * row; b < (l + rows) * row; b += 64) hwy::Prefetch(p + b);
   }
@@ -37,19 +37,19 @@ struct Ahead {
 #if HWY_TARGET != HWY_SCALAR
 // Adds the 128-bit blocks of v.
 template <class D, class V>
-HWY_INLINE auto SumBlocks(D d, V v) {
+HWY_INLINE auto sum_blocks(D d, V v) {
   if constexpr (hn::MaxLanes(d) * sizeof(hn::TFromD<D>) <= 16) {
     return v;
   } else {
     const hn::Half<D> dh;
-    return SumBlocks(dh, hn::Add(hn::LowerHalf(dh, v), hn::UpperHalf(dh, v)));
+    return sum_blocks(dh, hn::Add(hn::LowerHalf(dh, v), hn::UpperHalf(dh, v)));
   }
 }
 #endif
 
 // out[g] = sum of the lanes of v[g], for as many vectors as one 128-bit block has lanes.
 template <class D, class V>
-HWY_INLINE void StoreLaneSums([[maybe_unused]] D d, const V* v, hn::TFromD<D>* out) {
+HWY_INLINE void store_lane_sums([[maybe_unused]] D d, const V* v, hn::TFromD<D>* out) {
   using T = hn::TFromD<D>;
 #if HWY_TARGET == HWY_SCALAR
   for (std::size_t g = 0; g < 16 / sizeof(T); ++g) out[g] = hn::GetLane(v[g]);
@@ -59,14 +59,14 @@ HWY_INLINE void StoreLaneSums([[maybe_unused]] D d, const V* v, hn::TFromD<D>* o
     return hn::Add(hn::InterleaveLower(d, x, y), hn::InterleaveUpper(d, x, y));
   };
   if constexpr (sizeof(T) == 8) {
-    hn::StoreU(SumBlocks(d, pair(v[0], v[1])), block, out);
+    hn::StoreU(sum_blocks(d, pair(v[0], v[1])), block, out);
   } else {
     const hn::RepartitionToWide<D> wide;
     const auto v01 = hn::BitCast(wide, pair(v[0], v[1]));
     const auto v23 = hn::BitCast(wide, pair(v[2], v[3]));
     const auto low = hn::BitCast(d, hn::InterleaveLower(wide, v01, v23));
     const auto high = hn::BitCast(d, hn::InterleaveUpper(wide, v01, v23));
-    hn::StoreU(SumBlocks(d, hn::Add(low, high)), block, out);
+    hn::StoreU(sum_blocks(d, hn::Add(low, high)), block, out);
   }
 #endif
 }
@@ -75,9 +75,9 @@ HWY_INLINE void StoreLaneSums([[maybe_unused]] D d, const V* v, hn::TFromD<D>* o
 // are read one after the other, although c and a are then loaded G times, because memory serves
 // sequential reads better than jumps between rows (31 against 33 ns per token at d = 64).
 template <int G, bool kPair, class D, class T = hn::TFromD<D>>
-HWY_INLINE void DotGroup(D d, const T* const* p, std::size_t width, const T* HWY_RESTRICT c,
-                         const T* HWY_RESTRICT a, const T* HWY_RESTRICT r, T* HWY_RESTRICT s,
-                         T* HWY_RESTRICT t) {
+HWY_INLINE void dot_group(D d, const T* const* p, std::size_t width, const T* HWY_RESTRICT c,
+                          const T* HWY_RESTRICT a, const T* HWY_RESTRICT r, T* HWY_RESTRICT s,
+                          T* HWY_RESTRICT t) {
   const std::size_t N = hn::Lanes(d);
   constexpr int kBlock = 16 / sizeof(T);
   hn::Vec<D> sum_a[G], sum_r[G];
@@ -93,37 +93,37 @@ HWY_INLINE void DotGroup(D d, const T* const* p, std::size_t width, const T* HWY
   }
   HWY_UNROLL(8)
   for (int g = 0; g < G; g += kBlock) {
-    StoreLaneSums(d, sum_a + g, s + g);
-    if (kPair) StoreLaneSums(d, sum_r + g, t + g);
+    store_lane_sums(d, sum_a + g, s + g);
+    if (kPair) store_lane_sums(d, sum_r + g, t + g);
   }
 }
 
 // The same for rows l < m of a tile; s and t are written up to m rounded up to G.
 template <int G, bool kPair, class D, class T = hn::TFromD<D>>
-HWY_INLINE void Dots(D d, Tile<T> x, std::size_t m, std::size_t width, const T* c, const T* a,
+HWY_INLINE void dots(D d, Tile<T> x, std::size_t m, std::size_t width, const T* c, const T* a,
                      const T* r, T* s, T* t, Ahead ahead) {
   const T* p[G];
   std::size_t l = 0;
   for (; l + G <= m; l += G) {
-    ahead.Fetch(l, G);
+    ahead.fetch(l, G);
     const T* first = x.p + l * x.stride;
     HWY_UNROLL(8)
     for (int g = 0; g < G; ++g) p[g] = first + static_cast<std::size_t>(g) * x.stride;
-    DotGroup<G, kPair>(d, p, width, c, a, r, s + l, t + l);
+    dot_group<G, kPair>(d, p, width, c, a, r, s + l, t + l);
   }
   if (l == m) return;
   for (int g = 0; g < G; ++g) {
     p[g] = x.p + HWY_MIN(l + static_cast<std::size_t>(g), m - 1) * x.stride;
   }
-  DotGroup<G, kPair>(d, p, width, c, a, r, s + l, t + l);
+  dot_group<G, kPair>(d, p, width, c, a, r, s + l, t + l);
 }
 
 // Columns j .. j + C vectors of sum_l w_l (x_l - c) and, with kPair, sum_l k_l (x_l - c).
 // It takes U tokens at a time, each with its own accumulators, so that short rows do not wait for
 // the latency of FMA.
 template <int C, int U, bool kPair, class D, class T = hn::TFromD<D>>
-HWY_INLINE void SumColumns(D d, Tile<T> x, std::size_t m, std::size_t j, const T* c, const T* w,
-                           const T* k, T* sum, T* product, Ahead ahead) {
+HWY_INLINE void sum_columns(D d, Tile<T> x, std::size_t m, std::size_t j, const T* c, const T* w,
+                            const T* k, T* sum, T* product, Ahead ahead) {
   const std::size_t N = hn::Lanes(d);
   hn::Vec<D> sum_w[U][C], sum_k[U][C], shift[C];
   HWY_UNROLL(8)
@@ -145,7 +145,7 @@ HWY_INLINE void SumColumns(D d, Tile<T> x, std::size_t m, std::size_t j, const T
   };
   std::size_t l = 0;
   for (; l + U <= m; l += U) {
-    ahead.Fetch(l, U);
+    ahead.fetch(l, U);
     HWY_UNROLL(8)
     for (int u = 0; u < U; ++u) add(l + static_cast<std::size_t>(u), u);
   }
@@ -164,31 +164,31 @@ HWY_INLINE void SumColumns(D d, Tile<T> x, std::size_t m, std::size_t j, const T
 
 // sum = sum_l w_l (x_l - c) [width] and, with kPair, product = sum_l k_l (x_l - c) [width].
 template <bool kPair, class D, class T = hn::TFromD<D>>
-HWY_INLINE void SumRows(D d, Tile<T> x, std::size_t m, std::size_t width, const T* c, const T* w,
-                        const T* k, T* sum, T* product, Ahead ahead) {
+HWY_INLINE void sum_rows(D d, Tile<T> x, std::size_t m, std::size_t width, const T* c, const T* w,
+                         const T* k, T* sum, T* product, Ahead ahead) {
   const std::size_t N = hn::Lanes(d);
   std::size_t j = 0;
   const Ahead none;
   const auto next = [&] { return j == 0 ? ahead : none; };
   if constexpr (!kPair) {
     for (; j + 8 * N <= width; j += 8 * N) {
-      SumColumns<8, 1, kPair>(d, x, m, j, c, w, k, sum, product, next());
+      sum_columns<8, 1, kPair>(d, x, m, j, c, w, k, sum, product, next());
     }
   }
   for (; j + 4 * N <= width; j += 4 * N) {
-    SumColumns<4, kPair ? 1 : 2, kPair>(d, x, m, j, c, w, k, sum, product, next());
+    sum_columns<4, kPair ? 1 : 2, kPair>(d, x, m, j, c, w, k, sum, product, next());
   }
   for (; j + 2 * N <= width; j += 2 * N) {
-    SumColumns<2, kPair ? 2 : 4, kPair>(d, x, m, j, c, w, k, sum, product, next());
+    sum_columns<2, kPair ? 2 : 4, kPair>(d, x, m, j, c, w, k, sum, product, next());
   }
-  if (j < width) SumColumns<1, 4, kPair>(d, x, m, j, c, w, k, sum, product, next());
+  if (j < width) sum_columns<1, 4, kPair>(d, x, m, j, c, w, k, sum, product, next());
 }
 
 // sum[i] += factor * part[i] in double for i < n. n is a multiple of the lanes of T, and both
 // arrays are aligned.
 template <class T>
-HWY_INLINE void AddTo(double* HWY_RESTRICT sum, const T* HWY_RESTRICT part, std::size_t n,
-                      double factor = 1) {
+HWY_INLINE void add_to(double* HWY_RESTRICT sum, const T* HWY_RESTRICT part, std::size_t n,
+                       double factor = 1) {
   const hn::ScalableTag<double> d;
   const hn::Rebind<T, decltype(d)> narrow;
   const auto f = hn::Set(d, factor);

@@ -15,7 +15,7 @@ namespace esscher::detail {
 
 // rows [n,d] with n >= 1 -> shift [d]
 template <class T>
-void ChooseShift(const Rows<T>& rows, T* shift) {
+void choose_shift(const Rows<T>& rows, T* shift) {
   const T* sample[4];
   for (Index i = 0; i < 4; ++i) sample[i] = rows.data + (rows.n - 1) * i / 3 * rows.stride;
   for (Index j = 0; j < rows.d; ++j) {
