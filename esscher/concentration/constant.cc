@@ -14,12 +14,12 @@ double fourth_moment(const AnyMeasure& mu, const Vector& b, const Vector& delta,
                      const Matrix& W, const Matrix& Y) {
   const Matrix C = mu.tilted_cov(b);
   const auto trace = [](const Matrix& A, const Matrix& B) { return (A * B).trace(); };
-  // Step: a fraction of the distance on which the tilted law changes, 1/sqrt(|C|).
+  // The step is a fraction of the distance on which the tilted law changes, 1/sqrt(|C|).
   const double h = 0.02 / std::sqrt(std::max(max_eigenvalue(C), 1e-12));
   const auto cov_at = [&](const Vector& direction, double t) {
     return mu.tilted_cov(b + t * direction);
   };
-  // First derivative of tr(A C) along v, fourth-order differences.
+  // The first derivative of tr(A C) along v, by differences of fourth order.
   const auto slope = [&](const Matrix& A, const Vector& v) {
     const double norm = v.norm();
     if (norm == 0) return 0.0;

@@ -1,12 +1,16 @@
-// Asymptotic constants of one query, any measure with Lambda(2a) finite (delta method):
+// Asymptotic constants lim L E|X_hat - X|^2 of one query, by the delta method, for any measure with
+// Lambda(2a) finite. With e = e^{Lambda(2a) - 2 Lambda(a)}, x drawn from the measure tilted by 2a
+// and D = (x - m_a)(x - m_a)' - C_a,
 //
-//   L E|T_hat - T|^2 -> e^{Lambda(2a) - 2 Lambda(a)} [ tr V C_2a V' + |V(m_2a - m_a)|^2 ]
-//   grad_v: d_v times this with V = I
-//   grad_u: |z|^2 e^{..} E_2a |V((x - m_a)(x - m_a)' - C_a)|_F^2,   x ~ the measure tilted by 2a
-//   grad_k, grad_q: with scale^2 |Qz|^2, and with K' on the right, as in prompt/exact_gaussian.h
+//   output  e [ tr V C_2a V' + |V(m_2a - m_a)|^2 ]
+//   grad_v  d_v times this with V = I
+//   grad_u  |z|^2 e E_2a |V D|_F^2
+//   grad_k  scale^2 |Qz|^2 e E_2a |V D|_F^2
+//   grad_q  scale^2 |z|^2 e E_2a |V D K'|_F^2
 //
-// The gradient in U needs third and fourth cumulants of the tilted measure; they are derivatives of
-// C_a and are taken by central differences of the closed form (relative accuracy about 1e-7).
+// The gradients in U, K and Q need third and fourth cumulants of the tilted measure. They are
+// derivatives of C_a, taken by central differences of the closed form (relative accuracy about
+// 1e-7).
 #pragma once
 
 #include "esscher/attention/attention.h"
@@ -15,7 +19,7 @@
 
 namespace esscher {
 
-// Infinity where Lambda(2a) is: the mean-square error then falls slower than 1/L.
+// Infinite where Lambda(2a) is infinite; there the mean-square error falls more slowly than 1/L.
 double asymptotic_constant(Metric metric, const AnyMeasure& mu, const Attention& attention,
                            const VectorView& z);
 

@@ -8,7 +8,7 @@
 namespace esscher {
 namespace {
 
-// Plain product: Eigen's dot() would conjugate the left side.
+// A product without conjugation; Eigen's dot() would conjugate the left side.
 template <class A, class B>
 auto bilinear(const A& a, const B& b) {
   return a.cwiseProduct(b).sum();

@@ -9,8 +9,8 @@
 //   k(i,j,k) = 8 tr N_i S N_j S N_k S
 //              + 8 [ v_i'S N_j S v_k + v_i'S N_k S v_j + v_j'S N_i S v_k ]
 //
-// With a complex S these are the moments under the tilted law of the contour integrals of
-// tau_law.h.
+// The contour integrals of tau_law.h need them under a complex tilt, that is with complex sigma and
+// mu.
 #pragma once
 
 #include <complex>

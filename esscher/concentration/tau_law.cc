@@ -15,21 +15,20 @@ namespace {
 
 using Complex = std::complex<double>;
 
-// The trapezoidal rule on the contour: with one degree of freedom the branch point lies 1.06
-// natural widths away, so step 0.14 leaves e^{-47} before the products of forms; the integrand
-// falls like e^{-y^2/3}.
+// The trapezoidal rule on the contour. With one degree of freedom the branch point lies 1.06
+// natural widths away, so the step 0.14 leaves an error of e^{-47}, before the products of forms.
+// The integrand falls like e^{-y^2/3}.
 constexpr double kContourStep = 0.14;
 constexpr double kContourEnd = 10.6;
-// The rule in v: rho = c/k sinh(k y), y = log(1 + exp(v - e^{-v})): doubly exponential at 0, nearly
-// equal steps up to rho ~ 16 c, where errors of long prompts turn from e^{tau^2}/L to frozen, wider
-// ones beyond.
+// The rule in v, with rho = c/k sinh(k y) and y = log(1 + exp(v - e^{-v})). It is doubly
+// exponential at 0 and has nearly equal steps up to rho ~ 16 c, where errors of long prompts turn
+// from e^{tau^2}/L to frozen; beyond, steps are wider.
 constexpr double kRuleStep = 0.08;
 constexpr double kShiftedStep = 0.05;  // a mean of the queries makes the density narrower
 constexpr double kRuleStart = -3.7;
 constexpr double kStretch = 1.0 / 16;
-// Exponent of the Gaussian tail that is kept: 37 for the rounding of double, 48 because
-// at L = 10^15 and lambda large the average itself may be e^-35 and more below its integrand's
-// bulk.
+// The Gaussian tail is kept down to e^-37, the rounding of double, or to e^-48, because at L =
+// 10^15 and large lambda the average itself may be e^-35 of the bulk of its integrand, or less.
 constexpr double kTailExponent = 85;
 
 }  // namespace
@@ -69,7 +68,7 @@ Scalar TauLaw::log_mgf(Scalar s) const {
   for (Index i = 0; i < lambda_i_.size(); ++i) {
     if (lambda_i_[i] == 0) continue;
     const Scalar w = 1.0 - 2.0 * lambda_i_[i] * s;
-    // Principal branch: the contour stays off the cut w <= 0.
+    // The principal branch is the right one, because the contour does not meet the cut w <= 0.
     sum += -0.5 * std::log(w) + s * (lambda_i_[i] * shift_[i] * shift_[i]) / w;
   }
   return sum;
@@ -95,7 +94,8 @@ double TauLaw::saddle(double t, double pole) const {
     const double v = (lo + hi) / 2;
     const double s = -std::expm1(-v) / (2 * lambda_);
     const double slope = cumulants(s).K1 - (pole > 0 ? pole / s : 0);
-    // Close to the end of the domain s rounds to it and the slope to infinity: still "too far".
+    // Close to the end of the domain s rounds to the end and the slope to infinity, which still
+    // means "too far".
     (slope < t ? lo : hi) = v;
   }
   return -std::expm1(-(lo + hi) / 2) / (2 * lambda_);
@@ -218,8 +218,8 @@ TauLaw::Rule TauLaw::rule(const std::vector<Matrix>& forms,
     tau[k] = std::sqrt(c0_ + rho * rho);
     weights.row(k) = g.transpose() * (2 * rho * drho * h);
   });
-  // Nodes that no double can see are dropped: on the left errors only shrink with tau, on the right
-  // they may be 10^15 times larger than at the mode.
+  // Nodes that cannot change a double are dropped. On the left errors only get smaller with tau; on
+  // the right they may be 10^15 times as large as at the mode.
   const Vector size = relative_size(weights);
   Index mode = 0;
   const double top = size.maxCoeff(&mode);

@@ -1,6 +1,6 @@
-// The law of tau^2 = z'A z for a Gaussian query z ~ N(m, S): all that a Gaussian prompt knows about
-// its query, up to quadratic forms. A is PSD [d,d] (U'GU). In the eigenbasis of
-// B = S^{1/2} A S^{1/2}, whose eigenvalues are lambda_i,
+// The law of tau^2 = z'A z for a Gaussian query z ~ N(m, S). Errors of a Gaussian prompt depend on
+// the query through tau^2 and through quadratic forms only. A is PSD [d,d] (U'GU). In the
+// eigenbasis of B = S^{1/2} A S^{1/2}, whose eigenvalues are lambda_i,
 //
 //   tau^2 = c0 + sum_i lambda_i (x_i + shift_i)^2,   x_i iid N(0,1)
 //
@@ -9,11 +9,11 @@
 //
 //   g_P(t) = (1/2 pi i) int M_P(s) e^{-s t} ds,   M_P(s) = E[P(z) e^{s tau^2}]
 //
-// (M_P has a closed form by quadratic.h)
-// on a parabola through the saddle point of e^{-st} M(s), bent to the right around the branch cut,
-// where the trapezoidal rule converges geometrically and the result keeps its relative accuracy
-// far into the tail. So the average over queries has no sampling error in any dimension, also where
-// rare queries dominate it. The weights do not depend on f: one rule serves every prompt length.
+// M_P has a closed form by quadratic.h. The integral runs along a parabola through the saddle point
+// of e^{-st} M(s), bent to the right around the branch cut. There the trapezoidal rule converges
+// geometrically, and the result keeps its relative accuracy far into the tail. The average over
+// queries therefore has no sampling error in any dimension, also where rare queries dominate it.
+// The weights do not depend on f, so one rule serves every prompt length.
 #pragma once
 
 #include <vector>
@@ -47,7 +47,8 @@ class TauLaw {
   };
   [[nodiscard]] Rule rule(const std::vector<Matrix>& forms,
                           const std::vector<FormProduct>& products) const;
-  // Per node, its largest weight relative to the column's: what can be dropped. [nodes]
+  // For each node [n] its largest weight relative to the largest of the column. Nodes where this is
+  // tiny can be dropped.
   static Vector relative_size(const Matrix& weights);
 
  private:

@@ -12,8 +12,8 @@
 
 namespace esscher {
 
-// Rows [first, first + count) of a tensor, as doubles; called with ranges inside the tensor only,
-// possibly from several threads. Lets a head be larger than memory.
+// Rows [first, first + count) of a tensor, as doubles, so that a head may be larger than memory. It
+// is called with ranges inside the tensor only, possibly from several threads.
 using RowSource = std::function<Matrix(Index first, Index count)>;
 
 struct Head {
@@ -34,7 +34,7 @@ struct Head {
 // Q [n_queries,dk], K [n,dk], V [n,dv]. Throws DimensionError or ArgumentError naming the head.
 Head make_head(std::string name, Matrix Q, Matrix K, Matrix V, double scale, bool causal);
 
-// Shapes agree, n > 0, scale is finite; causal heads have one query per key.
+// Throws unless shapes agree, n > 0, the scale is finite, and a causal head has one query per key.
 void check_head(const Head& head);
 
 // The queries to look at: the second half for causal heads, evenly spaced ones otherwise, at most

@@ -115,7 +115,8 @@ double setting(const std::string& where, const std::optional<Array>& array, std:
   return value;
 }
 
-// Rows of a large tensor that were read leave memory: the walk goes on and may not come back.
+// Drops rows of a large tensor from memory once they were read, because a pass may not need them
+// again.
 void drop_rows(const TensorFile& file, const Array& array, Index first, Index count) {
   constexpr std::size_t kLarge = std::size_t{64} << 20;
   if (array.data.size() < kLarge) return;

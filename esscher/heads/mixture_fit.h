@@ -2,12 +2,13 @@
 //
 //   p(k) = sum_c w_c N(k; m_c, C_c),   C_c = sample covariance + floor * I
 //
-// Starts: k-means++ and a few Lloyd steps, several times; EM goes on from the partition that the
-// mixture of its cells makes most likely, for as long as the likelihood rises. In high dimension
-// nearly every key belongs to one or two components: most E-steps look only at the pairs of key and
-// component that an earlier one found plausible, which is EM on a lower bound of the likelihood
-// (Neal and Hinton 1998); a full one decides whether it still rises. The floor keeps every C_c
-// invertible when a component has fewer keys than dimensions. Deterministic for a given stream.
+// The start is found by k-means++ and a few Lloyd steps, several times. Each partition of the keys
+// gives a mixture, and EM goes on from the most likely one for as long as the likelihood rises. In
+// high dimension nearly every key belongs to one or two components. Most E-steps therefore look
+// only at the pairs of key and component that an earlier step found plausible, which is EM on a
+// lower bound of the likelihood (Neal and Hinton 1998). A full step decides whether the likelihood
+// still rises. The floor keeps every C_c invertible when a component has fewer keys than
+// dimensions. The result is a function of the keys and the stream.
 #pragma once
 
 #include <vector>

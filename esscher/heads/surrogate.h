@@ -1,9 +1,10 @@
-// Surrogates of a head: what the prompt looks like through a Gaussian mixture with joint moments of
-// (key, value) per component. For a = scale * q,
+// Surrogates of a head: a Gaussian mixture of keys, with joint moments of (key, value) per
+// component. For a = scale * q,
 //
 //   T_mix(q) = sum_c r_c (mV_c + Cov_c(V,K) a),   r = softmax_c(log w_c + <a, mK_c> + a' C_c a / 2)
 //
-// One component is the Gaussian limit mV + Cov(V,K) a: linear attention with the mean corrected.
+// With one component this is the Gaussian limit mV + Cov(V,K) a, that is linear attention with a
+// corrected mean.
 #pragma once
 
 #include <vector>

@@ -10,7 +10,8 @@
 //   linear_within     keys are not Gaussian and no mixture helps so much, but error <= 1/2
 //   not_linearisable  none of these
 //
-// A key that takes more than half of the weight of most queries rules linear_from and too_short out.
+// A key that takes more than half of the weight of most queries rules linear_from and too_short
+// out.
 #pragma once
 
 #include <optional>

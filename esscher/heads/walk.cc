@@ -10,9 +10,9 @@
 namespace esscher {
 namespace {
 
-// Keys that enter the sums together: few enough for the caches.
+// The number of keys that enter the sums together, few enough for the caches.
 constexpr Index kPiece = 512;
-// Queries whose scores are held at the same time.
+// The number of queries whose scores are held at the same time.
 constexpr std::size_t kBatch = 64;
 
 // Rows of `rows`, which start at key `first`, on the wanted side of the split.
@@ -158,7 +158,7 @@ class Walk {
     return out;
   }
 
-  // What one surrogate makes of query i.
+  // Compares one surrogate with query i.
   void judge(const SurrogateModel& model, Index i, const ScoreMixture& scores) {
     PromptResult& out = results_[i];
     const PromptMoments& moments = model.moments;
@@ -168,7 +168,7 @@ class Walk {
       out.moments.signal2 = linear.squaredNorm();
       out.uncentred = (T - linear - moments.mean_v() * moments.mean_k().dot(out.a)).norm();
     }
-    if (!(moments.count() > 0)) {  // no fitted key yet: nothing is said, nothing is missed
+    if (!(moments.count() > 0)) {  // no key of the fitting half has come yet
       out.errors.push_back(0);
       out.controls.push_back(kNoControl);
       return;

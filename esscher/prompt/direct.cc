@@ -42,7 +42,7 @@ void check_rows(const char* where, const Attention& attention, const Rows<T>& to
   if (tokens.n < 1) throw_argument(where, "tokens", "empty", "at least one token");
 }
 
-// Called when a sum is not finite: a token is the reason, or scores that overflow.
+// Called when a sum is not finite. Either a token is not finite, or the scores overflow.
 template <class T>
 void check_tokens(const char* where, const Rows<T>& tokens) {
   for (Index l = 0; l < tokens.n; ++l) {

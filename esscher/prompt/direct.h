@@ -3,9 +3,9 @@
 //   T_hat(z) = V zbar,  zbar = sum omega_l z_l,  omega = softmax(<U z, z_l> + log p_l)
 //   gradients for a cotangent g from zbar and C_hat V'g (attention.h), both in one pass
 //
-// In memory (Empirical), from a .npy file larger than memory, or as a batch of equal-length
-// prompts. Same results as Attention on Empirical up to rounding: double unless the tokens are
-// float32.
+// Tokens are in memory (Empirical), in a .npy file larger than memory, or in a batch of prompts of
+// equal length. Up to rounding the results are those of Attention on Empirical, in double unless
+// the tokens are float32.
 #pragma once
 
 #include <span>
@@ -33,7 +33,7 @@ Matrix direct_outputs(const Attention& attention, const Empirical& prompt,
 DirectResult direct_vjp(const Attention& attention, const Empirical& prompt, const VectorView& z,
                         const VectorView& g);
 
-// Tokens in memory of somebody else [n,d], read in place: double, or float in the float kernels
+// Tokens [n,d] in memory that the caller owns, read in place: double, or float in the float kernels
 // (about 1e-6 relative). Throws ArgumentError if there is no token or one that is not finite.
 template <class T>
 Matrix direct_outputs(const Attention& attention, const Rows<T>& tokens, const MatrixView& queries);
@@ -45,9 +45,9 @@ DirectResult direct_vjp(const Attention& attention, const Rows<T>& tokens, const
 Matrix direct_prefixes(const Attention& attention, const Empirical& prompt, const VectorView& z,
                        std::span<const Index> lengths);
 
-// The rows of the file are the tokens, read in chunks of about 16 MiB: resident memory does not
-// depend on the size of the file. float32 files run in the float kernels without a copy. Throws
-// FileError if a token is not finite.
+// The rows of the file are the tokens. They are read in chunks of about 16 MiB, so that resident
+// memory does not depend on the size of the file. float32 files run in the float kernels without a
+// copy. Throws FileError if a token is not finite.
 Vector direct_output(const Attention& attention, const NpyReader& tokens, const VectorView& z);
 DirectResult direct_vjp(const Attention& attention, const NpyReader& tokens, const VectorView& z,
                         const VectorView& g);

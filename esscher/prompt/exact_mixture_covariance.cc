@@ -91,9 +91,9 @@ struct Factors {
         cubicA3(yA),
         cubicB3(yB) {}
 
-  // F_1. With x = g - tau, partial integration gives G_11 = -tau G_20 and
-  // G_12 - G_10 = tau^2 (G_30 - G_20); what is left of the tilted law is centred, so its G_10 may
-  // be read as G_10 - E[y] = -excess.
+  // Adds to F_1. With x = g - tau, partial integration gives G_11 = -tau G_20 and
+  // G_12 - G_10 = tau^2 (G_30 - G_20). The remaining terms are centred under the tilted law, so
+  // their G_10 may be replaced by G_10 - E[y] = -excess.
   void add_first(const Polynomials& f, const MixtureNodes::Moments& m, bool small,
                  const Matrix& ACB) {
     const auto& G = m.G;
@@ -125,7 +125,7 @@ struct Factors {
     quartic4 += f.quartic.dot(G4);
   }
 
-  // The sum over set partitions; w[p] belongs to p blocks, 1/(n-1)! to n factors.
+  // The sum over set partitions. w[p] is the weight of p blocks, 1/(n-1)! that of n factors.
   [[nodiscard]] double square(const double* w, const Matrix& ACB) const {
     const double XX =
         w[1] * (quartic2 - 2 * cross2 + ACB.squaredNorm() * one2) + w[2] * X1.squaredNorm();

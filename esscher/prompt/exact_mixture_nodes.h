@@ -1,7 +1,7 @@
 // Integrals over u = log t of the Laplace representation for tokens whose scores are a mixture
-// sum_k p_k N(mu_k, tau_k^2). At every node u each component has its TokenMoments, x = g - tau; a
-// sweep walks the nodes that matter to prompts of L tokens. Nodes do not depend on L and are kept,
-// so that one query's lengths and metrics share them.
+// sum_k p_k N(mu_k, tau_k^2). At every node u each component has its TokenMoments, with x = g -
+// tau. A sweep visits the nodes that matter to prompts of L tokens. Nodes do not depend on L and
+// are kept, so that all lengths and metrics of one query share them.
 #pragma once
 
 #include <cstdint>
@@ -36,9 +36,9 @@ class MixtureNodes {
   };
 
   // Calls add(node, survival, du) at every node of the trapezoidal rule for length L. The
-  // integrands need not have one peak, so the ends are where a monotone bound is negligible against
-  // H = E sum omega^2 = L int G_2 phi^{L-1} du: on the left they are below L excess, on the right
-  // below (1 - psi)^{L-2}, and 0 once every y is large.
+  // integrands may have several peaks, so the rule ends where a monotone bound is negligible
+  // against H = E sum omega^2 = L int G_2 phi^{L-1} du. On the left the integrands are below L
+  // excess, on the right below (1 - psi)^{L-2}, and they are 0 once every y is large.
   template <class Add>
   void sweep(std::int64_t L, Add add) {
     const long stride = stride_for(L), start = middle(L) / stride * stride;
@@ -63,7 +63,7 @@ class MixtureNodes {
   static constexpr double kNegligible = 1e-24;
   static bool finished(std::int64_t L, double psi);
   [[nodiscard]] long stride_for(std::int64_t L) const;
-  // A node with L psi of order 1, by bisection: psi grows from 0 to 1.
+  // A node with L psi of order 1, by bisection, since psi grows from 0 to 1.
   long middle(std::int64_t L);
   const Node& at(long i);
 

@@ -11,7 +11,7 @@
 namespace esscher {
 namespace {
 
-// Orthonormal basis [k,p] of the span of the directions; all of R^k when they could fill it.
+// An orthonormal basis [k,p] of the span of the directions, or of R^k if they could fill it.
 Matrix span_of(const MatrixView& tilts, const MatrixView& functionals) {
   const Index k = tilts.rows();
   if (tilts.cols() + functionals.cols() >= k) return Matrix::Identity(k, k);
@@ -20,8 +20,8 @@ Matrix span_of(const MatrixView& tilts, const MatrixView& functionals) {
   return orthonormal_basis(all, 1e-13 * all.norm(), all.cols());
 }
 
-// Per head: sums of w, w g, w t g with w = e^{s - top}; all heads: products of the 2H weights
-// (w_h, w_h t_h), the covariance of what lies off the span.
+// For each head the sums of w, w g and w t g, with w = e^{s - top}. For all heads together the sums
+// of products of the 2H weights (w_h, w_h t_h), which are the covariance of the part off the span.
 struct HeadSums {
   Vector top;       // [H]
   Vector s0;        // [H]
@@ -84,7 +84,7 @@ HeadsDraw draw_heads(const MatrixView& tilts, const MatrixView& functionals, std
   const Matrix rho = E.transpose() * functionals;
   const HeadSums sums = sum_tokens(E.transpose() * tilts, rho, L, stream.split(0));
 
-  // From (w, w t) to (omega, omega (t - f)) with f = sum omega t.
+  // Passes from (w, w t) to (omega, omega (t - f)) with f = sum omega t.
   const Vector scale = sums.s0.cwiseInverse();
   const Vector f = sums.st.cwiseProduct(scale);
   HeadsDraw draw;

@@ -1,8 +1,8 @@
-// Several heads on one white Gaussian prompt xi_l ~ N(0, I_k), exact in law: head h tilts by
-// tilts.col(h) and reads the functional functionals.col(h). Only the span of these 2H directions
-// is drawn, min(2H, k) normals per token; the rest of the answer is Gaussian given those, jointly
-// over the heads. A token law N(m, F F') is z = m + F xi: tilts = F'A, functionals = F'R, and the
-// answers are m + F means, F products.
+// Several heads on one white Gaussian prompt xi_l ~ N(0, I_k), exact in law. Head h tilts by
+// tilts.col(h) and reads the functional functionals.col(h). Only the coordinates in the span of
+// these 2H directions are drawn, min(2H, k) normals per token. Given them, the rest of the answer
+// is Gaussian, jointly over the heads. Tokens N(m, F F') are z = m + F xi; for them tilts = F'A,
+// functionals = F'R, and the answers are m + F means and F products.
 #pragma once
 
 #include <cstdint>

@@ -18,9 +18,9 @@ constexpr std::int64_t kRowTokens = 4096;  // tokens of one SIMD lane at a time
 constexpr std::size_t kRowsAtOnce = 64;
 constexpr double kRankTolerance = 1e-13;
 
-// Columns: F'a first (any unit vector if it vanishes), then what R adds to its span. A pair of
-// directions is completed to two whenever the space allows, because the pair kernel has the noise
-// of both.
+// The first column points along F'a (it is any unit vector if F'a = 0); the others add the
+// directions of R. A single direction is completed to two whenever the space allows it, because the
+// pair kernel also gives the noise of the second one.
 Matrix direction_basis(const Vector& tilt, const Matrix& functionals) {
   const Index k = tilt.size();
   if (k == 0) return Matrix(0, 0);
@@ -53,7 +53,8 @@ Matrix direction_basis(const Vector& tilt, const Matrix& functionals) {
 
 }  // namespace
 
-// Sums over the tokens of one component so far. X holds sum w xi and sum w x_i xi off the span.
+// Sums over the tokens of one component so far. X holds the parts of sum w xi and sum w x_i xi off
+// the span.
 struct SampledPrompt::State {
   double shift = 0;
   double s0 = 0;
@@ -129,7 +130,8 @@ BatchSums small_batch(const Stream& stream, std::uint64_t& next_block, Index p, 
     add(static_cast<std::size_t>(rows), kRowTokens);
     left -= rows * kRowTokens;
   }
-  // The remainder in equal rows as well: a prompt of 100 tokens still fills the lanes.
+  // The remainder is cut into equal rows as well, so that a prompt of 100 tokens still fills the
+  // lanes.
   constexpr std::int64_t kLanes = 8;
   if (left >= 4 * kLanes) {
     add(kLanes, left / kLanes);

@@ -1,20 +1,21 @@
 // Finite Gaussian prompts without their tokens, exact in law
 // (docs/maths/prompts.md#sampled-scores-instead-of-tokens).
 //
-// z_l iid N(m, F F') are z = m + F xi with xi white. One query (tilt a) and the functionals R [d,n]
-// read xi only in the span of F'a and F'R: with E [k,p] an orthonormal basis of it, its first
-// column along F'a, the tokens are drawn as their coordinates g = E'xi, p normals each. Given
-// those,
+// Tokens z_l iid N(m, F F') are z = m + F xi with xi white. One query (tilt a) and the functionals
+// R [d,n] read xi only in the span of F'a and F'R. Let E [k,p] be an orthonormal basis of that span
+// whose first column points along F'a. Of each token the p coordinates g = E'xi are drawn. Given
+// them,
 //
-//   zbar   = sum omega z       is  m + F (E sum omega g + xi_0)
-//   Chat R = sum omega (z - zbar)(z - zbar)'R   likewise with the weights omega (<r,z> - <r,zbar>),
+//   zbar   = sum omega z                       has the law of  m + F (E sum omega g + xi_0)
+//   Chat R = sum omega (z - zbar)(z - zbar)'R  likewise, with weights omega (<r,z> - <r,zbar>)
 //
-// where xi_0 and its companions are Gaussian off the span with covariances sum omega^2, .. . So
-// p = 1 for outputs, 2 for output and one gradient, at most min(1 + n, rank) in general. E comes
-// from a pivoted factorisation: singular covariances, parallel directions and a = 0 need no care.
+// where xi_0 is Gaussian off the span with covariance sum omega^2 (I - EE'), jointly with the noise
+// of Chat R. Outputs need p = 1, an output and one gradient p = 2, in general at most
+// min(1 + n, rank). E comes from a pivoted factorisation, so singular covariances, parallel
+// directions and a = 0 are no special cases.
 //
-// A mixture draws the component of each token; sums are kept per component. All lengths asked for
-// are prefixes of one prompt, jointly exact in law. Memory does not depend on the length.
+// For a mixture the component of each token is drawn, and sums are kept per component. All lengths
+// asked for are prefixes of one prompt, jointly exact in law. Memory does not depend on the length.
 #pragma once
 
 #include <cstdint>

@@ -19,9 +19,9 @@ namespace esscher::HWY_NAMESPACE {
 
 constexpr std::int64_t kTokensAtOnce = 128;
 
-// e^s for s = tau g_1 - shift. Float: 2^y = 2^n P(y - n), P minimax of degree 5 (7e-8); y is at
-// least -125 so that the exponent stays in range, and at most 54 by the bounds on tau and g_1, so
-// adding 1.5 2^23 rounds it to n and leaves n in the low bits.
+// e^s for s = tau g_1 - shift. In float it is 2^y = 2^n P(y - n), with a minimax polynomial P of
+// degree 5 (error 7e-8). y is at least -125, so that the exponent stays in range, and at most 54 by
+// the bounds on tau and g_1, so that adding 1.5 2^23 rounds y to n and leaves n in the low bits.
 HWY_INLINE VF32 weight(VF32 log2_weight) {
   const DF32 d;
   const hn::ScalableTag<std::int32_t> di;
@@ -40,8 +40,8 @@ HWY_INLINE VF64 weight(VF64 log_weight) {
   return simd::HWY_NAMESPACE::exp_core(DF64(), log_weight);
 }
 
-// What differs between float and double: how normals are made and the unit of the scores (base 2 in
-// float). normals(n, out, work) gives the next n pairs, out [2 n, lanes], work [n, lanes].
+// Float and double differ in how normals are made and in the unit of the scores (base 2 in float).
+// normals(n, out, work) gives the next n pairs, out [2 n, lanes], work [n, lanes].
 struct FloatRows {
   using D = DF32;
   using T = float;
@@ -97,8 +97,8 @@ struct DoubleRows {
   HWY_ALIGN_MAX std::uint64_t next_block[hn::MaxLanes(DU64())];
 };
 
-// The twelve (or four) sums of a vector of rows, of a few blocks at a time. Every loop over them is
-// unrolled: with an index that varies, GCC would keep them in memory.
+// The twelve (or four) sums of a vector of rows, over a few blocks at a time. Every loop over them
+// is unrolled, because with a variable index GCC would keep them in memory.
 template <class D, int coordinates>
 struct Accumulator {
   using V = hn::Vec<D>;
@@ -132,7 +132,7 @@ struct Accumulator {
   V sum[kSums];
 };
 
-// Earlier sums under a higher maximum.
+// Rescales earlier sums to a higher maximum.
 template <class V, int sums, std::size_t lanes>
 HWY_INLINE void rescale(V factor, double (&total)[sums][lanes]) {
   constexpr int first_square = sums == 12 ? 6 : 3;
@@ -147,7 +147,7 @@ HWY_INLINE void rescale(V factor, double (&total)[sums][lanes]) {
   }
 }
 
-// One vector of rows (as many as lanes of Rows::T). `free`: no running maximum.
+// One vector of rows, as many as Rows::T has lanes. `free` means without a running maximum.
 template <class Rows, int coordinates, bool free>
 void sum_rows(const Stream& stream, const ScoreRow* rows, std::int64_t count, ScoreSums* out,
               std::size_t wanted) {
@@ -178,8 +178,8 @@ void sum_rows(const Stream& stream, const ScoreRow* rows, std::int64_t count, Sc
   HWY_ALIGN_MAX T part[kSums][kMaxLanes];
   V shift = free ? hn::Zero(d) : hn::Set(d, static_cast<T>(-1e30));
 
-  // One short loop each for normals, weights and sums: with weights in the loop of the sums, the
-  // twelve sums do not fit into the registers.
+  // Normals, weights and sums have a short loop each, because with the weights in the loop of the
+  // sums the twelve sums would not fit into the registers.
   HWY_ALIGN_MAX T normals[2 * kTokensAtOnce * kMaxLanes];
   HWY_ALIGN_MAX T weights[kTokensAtOnce * kMaxLanes];
   for (std::int64_t left = count; left > 0;) {

@@ -6,14 +6,16 @@
 //   s0 = sum w,                s1 = sum w x,            s2 = sum w x x',
 //   q0 = sum w^2,              q1 = sum w^2 x,          q2 = sum w^2 x x'
 //
-// Rows fill SIMD lanes, so short prompts cost no more per token than long ones. `centre` (about
-// min(tau, sqrt(2 log count)), where the weight sits) keeps variances free of cancellation.
-// |g_1| is bounded by the generator, so shift = 0 can neither overflow nor lose the sums while
-// tau <= kFreeTau; beyond, shift is the running maximum of the scores of the row.
+// Each SIMD lane holds one row, so short prompts cost no more per token than long ones. `centre` is
+// near the mean of g_1 under the weights, about min(tau, sqrt(2 log count)), and keeps variances
+// free of cancellation. |g_1| is bounded by the generator, so with shift = 0 the sums neither
+// overflow nor vanish while tau <= kFreeTau. Beyond, shift is the running maximum of the scores of
+// the row.
 //
-// Double: Stream::normal from block `first_block` of the stream on, in order, summed in double.
-// Float: the run of normals that begins with that one block (random/sfc-inl.h), sums of 128 tokens
-// at a time in float, double across. Either is independent of which rows share a call.
+// The double version reads Stream::normal from block `first_block` on, in order, and sums in
+// double. The float version reads the sequence of normals that begins with that one block
+// (random/sfc-inl.h), sums 128 tokens at a time in float, and adds these sums in double. In both
+// the result of a row does not depend on which rows share a call.
 #pragma once
 
 #include <array>
@@ -60,7 +62,7 @@ void single_sums(const Stream& stream, std::span<const ScoreRow> rows, std::int6
 inline constexpr double kFreeTauFloat = 5.0;
 inline constexpr double kFreeTau = 40.0;
 
-// The centre that suits a row: where the tilted law of g_1 sits among n tokens.
+// The centre that suits a row: about the mean of g_1 under the softmax weights of n tokens.
 double score_centre(double tau, double n);
 
 }  // namespace esscher

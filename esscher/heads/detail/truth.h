@@ -1,5 +1,5 @@
-// The true softmax output of many queries over a prompt that arrives in pieces, and what a diagnosis
-// reads beside it: effective sample size, moments of the scores, the heaviest key.
+// The true softmax output of many queries over a prompt that arrives in pieces, and what a
+// diagnosis reads beside it: effective sample size, moments of the scores, the heaviest key.
 //
 //   T = sum_l e^{s_l - top} v_l / sum_l e^{s_l - top},   top = max_l s_l so far
 //

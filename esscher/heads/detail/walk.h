@@ -17,7 +17,8 @@ namespace esscher {
 inline constexpr Index kHeadChunk = 8192;  // keys in memory at a time
 
 // True if the key belongs to the half that split surrogates are fitted to. Each key goes there with
-// probability 1/2, independently, so that a periodic pattern of the prompt cannot end up in one half.
+// probability 1/2, independently, so that a periodic pattern of the prompt cannot end up in one
+// half.
 bool is_fitted(Index key);
 
 // A surrogate with k components over all keys, or over the fitted half of the split. The mixture
