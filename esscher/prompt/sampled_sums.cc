@@ -50,7 +50,7 @@ struct FloatRows {
   static constexpr double kLowest = -125;
 
   FloatRows(const Stream& stream, const std::uint64_t* first_block)
-      : state(start_runs(stream, first_block)) {}
+      : state(start_sequences(stream, first_block)) {}
   HWY_INLINE void normals(std::size_t pairs, float* out, float* work) {
     next_normals(state, pairs, out, work);
   }
@@ -160,7 +160,7 @@ void sum_rows(const Stream& stream, const ScoreRow* rows, std::int64_t count, Sc
   const std::size_t lanes = hn::Lanes(d);
   const std::size_t stride = coordinates * lanes;
 
-  std::uint64_t first_block[kMaxLanes + 1] = {};  // one more: start_runs reads pairs
+  std::uint64_t first_block[kMaxLanes + 1] = {};  // one more: start_sequences reads pairs
   HWY_ALIGN_MAX T tau_of[kMaxLanes];
   HWY_ALIGN_MAX T centre_of[kMaxLanes];
   for (std::size_t j = 0; j < lanes; ++j) {

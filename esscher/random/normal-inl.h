@@ -161,54 +161,54 @@ HWY_INLINE void normal_pair(VU64 radius, VU64 angle, VF64& even, VF64& odd) {
 }
 
 // Two vectors that go through the same operations in turn, so that the CPU works on one while it
-// waits for the other. both(f, x, ..) applies f to the first vectors and to the second ones.
+// waits for the other. on_both(f, x, ..) applies f to the first vectors and to the second ones.
 template <class V>
-struct Two {
+struct VectorPair {
   V a, b;
 };
 template <class F, class V, class... More>
-HWY_INLINE auto both(const F& f, const Two<V>& x, const Two<More>&... more) {
-  return Two<decltype(f(x.a, more.a...))>{f(x.a, more.a...), f(x.b, more.b...)};
+HWY_INLINE auto on_both(const F& f, const VectorPair<V>& x, const VectorPair<More>&... more) {
+  return VectorPair<decltype(f(x.a, more.a...))>{f(x.a, more.a...), f(x.b, more.b...)};
 }
 
-HWY_INLINE Two<VF32> log_float(const Two<VF32>& u) {
+HWY_INLINE VectorPair<VF32> log_float(const VectorPair<VF32>& u) {
   using namespace normal_float;
   const DF32 d;
   const DU32 d32;
   const hn::ScalableTag<std::int32_t> di;
-  const auto x = both(
+  const auto x = on_both(
       [&](VF32 v) HWY_ATTR { return hn::Add(hn::BitCast(d32, v), hn::Set(d32, kOne - kSqrtHalf)); },
       u);
-  const auto k = both(
+  const auto k = on_both(
       [&](VU32 v) HWY_ATTR {
         return hn::ConvertTo(d, hn::Sub(hn::BitCast(di, hn::ShiftRight<23>(v)), hn::Set(di, 127)));
       },
       x);
-  const auto f = both(
+  const auto f = on_both(
       [&](VU32 v) HWY_ATTR {
         const VU32 m = hn::Add(hn::And(v, hn::Set(d32, kMantissa)), hn::Set(d32, kSqrtHalf));
         return hn::Sub(hn::BitCast(d, m), hn::Set(d, 1.0F));
       },
       x);
-  Two<VF32> p{hn::Set(d, kLog[7]), hn::Set(d, kLog[7])};
+  VectorPair<VF32> p{hn::Set(d, kLog[7]), hn::Set(d, kLog[7])};
   HWY_UNROLL(7)
   for (int j = 6; j >= 0; --j) {
     const VF32 c = hn::Set(d, kLog[j]);
-    p = both([&](VF32 v, VF32 w) HWY_ATTR { return plus_times(c, v, w); }, p, f);
+    p = on_both([&](VF32 v, VF32 w) HWY_ATTR { return plus_times(c, v, w); }, p, f);
   }
-  return both([&](VF32 v, VF32 w, VF32 e)
-                  HWY_ATTR { return hn::Add(hn::Mul(e, hn::Set(d, kLn2)), hn::Mul(w, v)); },
-              p, f, k);
+  return on_both([&](VF32 v, VF32 w, VF32 e)
+                     HWY_ATTR { return hn::Add(hn::Mul(e, hn::Set(d, kLn2)), hn::Mul(w, v)); },
+                 p, f, k);
 }
 
 // Two independent standard normals per 32-bit lane from two words per lane, for two vectors.
-HWY_INLINE void normal_pair(const Two<VU32>& first, const Two<VU32>& second, Two<VF32>& even,
-                            Two<VF32>& odd) {
+HWY_INLINE void normal_pair(const VectorPair<VU32>& first, const VectorPair<VU32>& second,
+                            VectorPair<VF32>& even, VectorPair<VF32>& odd) {
   using namespace normal_float;
   const DF32 d;
   const DU32 d32;
   const hn::ScalableTag<std::int32_t> di;
-  const auto u = both(
+  const auto u = on_both(
       [&](VU32 v, VU32 w) HWY_ATTR {
         const VF32 coarse = hn::ConvertTo(d, hn::BitCast(di, hn::ShiftRight<1>(v)));
         const VU32 byte = hn::And(hn::ShiftRight<2>(w), hn::Set(d32, 0xFFU));
@@ -217,32 +217,32 @@ HWY_INLINE void normal_pair(const Two<VU32>& first, const Two<VU32>& second, Two
         return hn::Add(hn::Mul(coarse, hn::Set(d, 0x1p-31F)), fine);
       },
       first, second);
-  const auto y = both(
+  const auto y = on_both(
       [&](VU32 w) HWY_ATTR {
         const VF32 step = hn::ConvertTo(d, hn::ShiftRight<10>(hn::BitCast(di, w)));
         return hn::Mul(hn::Add(step, hn::Set(d, 0.5F)), hn::Set(d, 0x1p-21F));
       },
       second);
-  const auto rho = both([](VF32 v) HWY_ATTR { return hn::Sqrt(hn::Neg(v)); }, log_float(u));
-  const auto z = both([](VF32 v) HWY_ATTR { return hn::Mul(v, v); }, y);
-  Two<VF32> sine{hn::Set(d, kSin[3]), hn::Set(d, kSin[3])};
-  Two<VF32> cosine{hn::Set(d, kCos[3]), hn::Set(d, kCos[3])};
+  const auto rho = on_both([](VF32 v) HWY_ATTR { return hn::Sqrt(hn::Neg(v)); }, log_float(u));
+  const auto z = on_both([](VF32 v) HWY_ATTR { return hn::Mul(v, v); }, y);
+  VectorPair<VF32> sine{hn::Set(d, kSin[3]), hn::Set(d, kSin[3])};
+  VectorPair<VF32> cosine{hn::Set(d, kCos[3]), hn::Set(d, kCos[3])};
   HWY_UNROLL(3)
   for (int j = 2; j >= 0; --j) {
     const VF32 s = hn::Set(d, kSin[j]);
     const VF32 c = hn::Set(d, kCos[j]);
-    sine = both([&](VF32 v, VF32 w) HWY_ATTR { return plus_times(s, w, v); }, sine, z);
-    cosine = both([&](VF32 v, VF32 w) HWY_ATTR { return plus_times(c, w, v); }, cosine, z);
+    sine = on_both([&](VF32 v, VF32 w) HWY_ATTR { return plus_times(s, w, v); }, sine, z);
+    cosine = on_both([&](VF32 v, VF32 w) HWY_ATTR { return plus_times(c, w, v); }, cosine, z);
   }
-  sine = both([](VF32 v, VF32 w) HWY_ATTR { return hn::Mul(v, w); }, y, sine);
+  sine = on_both([](VF32 v, VF32 w) HWY_ATTR { return hn::Mul(v, w); }, y, sine);
   const VU32 sign = hn::Set(d32, std::uint32_t{1} << 31);
-  even = both(
+  even = on_both(
       [&](VF32 r, VF32 c, VF32 s, VU32 w) HWY_ATTR {
         return hn::Xor(hn::Mul(r, hn::Sub(c, s)),
                        hn::BitCast(d, hn::And(hn::ShiftLeft<30>(w), sign)));
       },
       rho, cosine, sine, second);
-  odd = both(
+  odd = on_both(
       [&](VF32 r, VF32 c, VF32 s, VU32 w) HWY_ATTR {
         return hn::Xor(hn::Mul(r, hn::Add(c, s)),
                        hn::BitCast(d, hn::And(hn::ShiftLeft<31>(w), sign)));

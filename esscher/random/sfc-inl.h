@@ -1,4 +1,4 @@
-// Long sequences ("runs") of float normals, one per 32-bit lane, for loops that read every token of
+// Long sequences of float normals, one per 32-bit lane, for loops that read every token of
 // a prompt once and in order. One Philox block of a Stream (128 bits) is the state (a, b, c, n)
 // with which the generator sfc32 starts (C. Doty-Humphrey, PractRand; NumPy's SFC64 is its 64-bit
 // form):
@@ -6,7 +6,7 @@
 //   out = a + b + n,  n += 1,  a = b ^ b>>9,  b = c + (c<<3),  c = rotl(c, 21) + out
 //
 // The step is a bijection and the first state is uniform, so every later state is uniform and no
-// warming up is needed. The counter n makes the period at least 2^32 words. A run is a pure
+// warming up is needed. The counter n makes the period at least 2^32 words. A sequence is a pure
 // function of (seed, stream, block). A word takes 10 instructions per vector, against 42 for
 // Philox. Included once per Highway target.
 //
@@ -48,9 +48,9 @@ struct Sfc32 {
   }
 };
 
-// The runs that begin with first_block[0 .. lanes-1]. The array has one element more, because it is
-// read in pairs.
-HWY_INLINE Sfc32 start_runs(const Stream& stream, const std::uint64_t* first_block) {
+// The sequences that begin with first_block[0 .. lanes-1]. The array has one element more, because
+// it is read in pairs.
+HWY_INLINE Sfc32 start_sequences(const Stream& stream, const std::uint64_t* first_block) {
   const DU64 d64;
   HWY_ALIGN_MAX std::uint64_t even[hn::MaxLanes(DU64())];
   HWY_ALIGN_MAX std::uint64_t odd[hn::MaxLanes(DU64())];

@@ -65,8 +65,8 @@ std::size_t fill_normal32_blocks(const Stream& stream, std::uint64_t block, std:
     Words a;
     Words b;
     philox_words(first, hn::Add(first, hn::Set(d64, 1)), id, keys, a, b);
-    Two<VF32> even;
-    Two<VF32> odd;
+    VectorPair<VF32> even;
+    VectorPair<VF32> odd;
     normal_pair({interleave_words(a.x0, b.x0), interleave_words(a.x2, b.x2)},
                 {interleave_words(a.x1, b.x1), interleave_words(a.x3, b.x3)}, even, odd);
     hn::StoreInterleaved4(even.a, odd.a, even.b, odd.b, d, out + 4 * done);

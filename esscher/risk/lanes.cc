@@ -11,7 +11,7 @@
 
 #include "esscher/prompt/sampled_sums.h"
 #include "esscher/random/draws.h"
-#include "esscher/random/runs.h"
+#include "esscher/random/normal_sequences.h"
 #include "esscher/simd/detail/dispatch.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -231,7 +231,7 @@ void draw_lanes(const LinearRegressionTask& task, const Stream& stream, Index fi
   std::array<std::uint64_t, kTrainLanes> prompts;
   std::iota(prompts.begin(), prompts.end(), static_cast<std::uint64_t>(first));
   const auto drawn = static_cast<std::size_t>(LaneRows::drawn(d) * kTrainLanes);
-  fill_runs(stream, prompts, std::span(rows.memory).first(drawn));
+  fill_normal_sequences(stream, prompts, std::span(rows.memory).first(drawn));
   const double s = std::sqrt(task.task_variance);
   const double label = query_noise(task);
   for (Index j = 0; j < d * kTrainLanes; ++j) rows.w(0)[j] *= s;
@@ -322,7 +322,7 @@ TaskDraw draw_task(const LinearRegressionTask& task, const Matrix& F, const Matr
   const Index d = task.dim;
   Vector n(2 * d + 1);
   const auto run = static_cast<std::uint64_t>(prompt);
-  fill_runs(stream.split(0), {&run, 1}, {n.data(), static_cast<std::size_t>(n.size())});
+  fill_normal_sequences(stream.split(0), {&run, 1}, {n.data(), static_cast<std::size_t>(n.size())});
   const Vector w = std::sqrt(task.task_variance) * n.head(d);
   const Vector n_x = n.segment(d, d);
   return {F.transpose() * w, n_x, w.dot(Fq * n_x) + query_noise(task) * n(2 * d)};

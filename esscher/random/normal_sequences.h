@@ -1,4 +1,4 @@
-// Independent sequences ("runs") of normals, one per prompt of a batch, generated in parallel SIMD
+// Independent sequences of normals, one per prompt of a batch, generated in parallel SIMD
 // lanes. A sequence is a pure function of (seed, stream, first block).
 #pragma once
 
@@ -11,7 +11,7 @@ namespace esscher {
 
 // Normals 0 .. n-1 of the sequences that begin with these blocks, out [n, sequences]. They are
 // float normals (sfc-inl.h) stored as doubles.
-void fill_runs(const Stream& stream, std::span<const std::uint64_t> first_block,
-               std::span<double> out);
+void fill_normal_sequences(const Stream& stream, std::span<const std::uint64_t> first_block,
+                           std::span<double> out);
 
 }  // namespace esscher

@@ -1,4 +1,4 @@
-#include "esscher/random/runs.h"
+#include "esscher/random/normal_sequences.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -6,7 +6,7 @@
 #include "esscher/simd/targets-inl.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "esscher/random/runs.cc"
+#define HWY_TARGET_INCLUDE "esscher/random/normal_sequences.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 // After foreach_target.h, so that each target gets its own body.
@@ -28,25 +28,25 @@ HWY_INLINE void store_promoted(const float* from, std::size_t wanted, double* to
   }
 }
 
-void runs_double(const Stream& stream, std::span<const std::uint64_t> first_block,
-                 std::span<double> out) {
+void sequences_double(const Stream& stream, std::span<const std::uint64_t> first_block,
+                      std::span<double> out) {
   constexpr std::size_t kPairsAtOnce = 16;
   constexpr std::size_t kMaxLanes = hn::MaxLanes(DF32());
   const std::size_t lanes = hn::Lanes(DF32());
-  const std::size_t runs = first_block.size();
-  const std::size_t n = out.size() / runs;
+  const std::size_t sequences = first_block.size();
+  const std::size_t n = out.size() / sequences;
   HWY_ALIGN_MAX float normals[2 * kPairsAtOnce * kMaxLanes];
   HWY_ALIGN_MAX float work[kPairsAtOnce * kMaxLanes];
-  std::uint64_t first[kMaxLanes + 1] = {};  // one more: start_runs reads pairs
-  for (std::size_t j = 0; j < runs; j += lanes) {
-    const std::size_t wanted = std::min(lanes, runs - j);
+  std::uint64_t first[kMaxLanes + 1] = {};  // one more: start_sequences reads pairs
+  for (std::size_t j = 0; j < sequences; j += lanes) {
+    const std::size_t wanted = std::min(lanes, sequences - j);
     std::copy_n(first_block.begin() + static_cast<std::ptrdiff_t>(j), wanted, first);
-    Sfc32 state = start_runs(stream, first);
+    Sfc32 state = start_sequences(stream, first);
     for (std::size_t i = 0; i < n; i += 2 * kPairsAtOnce) {
       const std::size_t now = std::min(n - i, 2 * kPairsAtOnce);
       next_normals(state, (now + 1) / 2, normals, work);
       for (std::size_t k = 0; k < now; ++k) {
-        store_promoted(normals + k * lanes, wanted, out.data() + (i + k) * runs + j);
+        store_promoted(normals + k * lanes, wanted, out.data() + (i + k) * sequences + j);
       }
     }
   }
@@ -59,12 +59,12 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace esscher {
 
-HWY_EXPORT(runs_double);
+HWY_EXPORT(sequences_double);
 
-void fill_runs(const Stream& stream, std::span<const std::uint64_t> first_block,
-               std::span<double> out) {
+void fill_normal_sequences(const Stream& stream, std::span<const std::uint64_t> first_block,
+                           std::span<double> out) {
   if (first_block.empty()) return;
-  HWY_DYNAMIC_DISPATCH(runs_double)(stream, first_block, out);
+  HWY_DYNAMIC_DISPATCH(sequences_double)(stream, first_block, out);
 }
 
 }  // namespace esscher
