@@ -179,7 +179,7 @@ Json record_json(std::span<const Column> columns, const Record& record) {
     if (const double* x = std::get_if<double>(&record[i])) {
       put(out, key, *x);
     } else if (const NumberArray* array = std::get_if<NumberArray>(&record[i])) {
-      out[key] = array_json(*array, [](double x) { return number(x); });
+      out[key] = array_json(*array, [](double entry) { return number(entry); });
     } else if (const RecordTable* table = std::get_if<RecordTable>(&record[i])) {
       out[key] = records_json(*table);
     } else {
