@@ -25,8 +25,21 @@ std::vector<std::string> keys(std::size_t count) {
   return out;
 }
 
-Row row(std::size_t i) {
-  return {{"L", i + 1}, {"metric", "output"}, {"value", 1.0 / static_cast<double>(i + 3)}};
+struct BenchRow {
+  std::int64_t L = 0;
+  std::string metric = "output";
+  double value = 0;
+
+  template <class Row, class Column>
+  static void columns(Row& row, Column&& column) {
+    column("L", row.L, "tokens", "length of the prompt");
+    column("metric", row.metric, "", "what is measured");
+    column("value", row.value, "", "what it is");
+  }
+};
+
+BenchRow row(std::size_t i) {
+  return {.L = static_cast<std::int64_t>(i) + 1, .value = 1.0 / static_cast<double>(i + 3)};
 }
 
 double seconds_of(const auto& body) {
@@ -38,20 +51,20 @@ double seconds_of(const auto& body) {
 // Cells sleep, so that both ways have the processors for themselves.
 void Overhead(benchmark::State& state) {
   const auto names = keys(10000);
-  const auto cell = [](std::size_t i) -> std::vector<Row> {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    return {row(i)};
-  };
+  const Cells<BenchRow> cells{.keys = names, .compute = [](std::size_t i) {
+                                std::this_thread::sleep_for(std::chrono::milliseconds(10));
+                                return std::vector<BenchRow>{row(i)};
+                              }};
   for (auto _ : state) {
     fs::remove_all(kFolder);
     const double bare = seconds_of([&] {
       parallel_for(static_cast<std::int64_t>(names.size()), [&](std::int64_t i) {
-        benchmark::DoNotOptimize(cell(static_cast<std::size_t>(i)));
+        benchmark::DoNotOptimize(cells.compute(static_cast<std::size_t>(i)));
       });
     });
     const double stored = seconds_of([&] {
       auto run = Run::create_or_resume(kFolder, {"study", "cells = 10000\n", 1});
-      run_cells(run, names, cell, {.quiet = true});
+      benchmark::DoNotOptimize(run_cells(&run, cells));
     });
     state.counters["bare_s"] = bare;
     state.counters["stored_s"] = stored;
@@ -63,15 +76,15 @@ BENCHMARK(Overhead)->Iterations(1)->UseRealTime()->Unit(benchmark::kSecond);
 
 void ReportOfRows(benchmark::State& state) {
   fs::remove_all(kFolder);
-  const auto names = keys(100);
   auto run = Run::create_or_resume(kFolder, {"study", "rows = 100000\n", 1});
-  run_cells(run, names,
-            [](std::size_t i) {
-              std::vector<Row> rows;
-              for (std::size_t j = 0; j < 1000; ++j) rows.push_back(row(1000 * i + j));
-              return rows;
-            },
-            {.quiet = true});
+  const Cells<BenchRow> cells{.keys = keys(100), .compute = [](std::size_t i) {
+                                std::vector<BenchRow> rows;
+                                for (std::size_t j = 0; j < 1000; ++j) {
+                                  rows.push_back(row(1000 * i + j));
+                                }
+                                return rows;
+                              }};
+  benchmark::DoNotOptimize(run_cells(&run, cells));
   const fs::path page = kFolder / "report.html";
   for (auto _ : state) write_report(run, page);
   state.counters["MB"] = static_cast<double>(fs::file_size(page)) / 1e6;

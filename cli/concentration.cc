@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "cli/execute.h"
 #include "cli/verbs.h"
 #include "esscher/base/error.h"
 #include "esscher/concentration/bound.h"
@@ -15,8 +16,6 @@
 #include "esscher/measure/gaussian_view.h"
 #include "esscher/report/concentration_page.h"
 #include "esscher/report/report.h"
-#include "esscher/store/exec.h"
-#include "esscher/store/ranks.h"
 #include "esscher/store/run.h"
 
 namespace esscher::cli {
@@ -77,10 +76,10 @@ std::string table_text(const StudyResult& r, const std::vector<SigmaPoint>& swee
   return out + "\n";
 }
 
-StudyResult compute(const Study& study, std::optional<Run>& run, const ExecOptions& exec) {
+StudyResult compute(const Study& study, std::optional<Run>& run, const Globals& globals) {
   if (run) {
-    run_cells(
-        *run, study.keys(), [&](std::size_t i) { return study.compute(i); }, exec);
+    const auto cell = [&](std::size_t i) { return study.compute(i); };
+    if (!run_cells(*run, study.keys(), cell, exec_options(globals))) end_shard(globals, *run);
     return study.assemble(run->rows());
   }
   std::vector<Json> rows;
@@ -121,10 +120,9 @@ void execute(const Globals& globals, const ConcentrationOptions& options) {
   const Study study(problem, sweep);
   std::optional<Run> run;
   if (!globals.out.empty()) {
-    run =
-        Run::create_or_resume(globals.out, {"concentration", config.resolved_toml(), globals.seed});
+    run = open_run(globals.out, {"concentration", config.resolved_toml(), globals.seed});
   }
-  const StudyResult result = compute(study, run, {globals.quiet});
+  const StudyResult result = compute(study, run, globals);
   std::vector<SigmaPoint> sigmas;
   if (!options.sigmas.empty()) sigmas = sigma_sweep(problem, sweep, options.sigmas);
   std::optional<BoundReport> bound;
@@ -148,7 +146,7 @@ void execute(const Globals& globals, const ConcentrationOptions& options) {
     run->set_document("result", document);
     run->set_document("report", concentration_page(result, sigmas, bound,
                                                    exact_twin(problem, sweep, result), fit));
-    if (is_first_rank()) write_report(*run, run->directory() / "report.html");
+    if (run->is_writer()) write_report(*run, run->directory() / "report.html");
   }
   print_result(globals, "concentration", document, table_text(result, sigmas, bound));
 }

@@ -4,12 +4,12 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "cli/process/process.h"
 #include "esscher/base/error.h"
 #include "esscher/base/parallel.h"
 #include "esscher/config/presets.h"
 #include "esscher/io/file.h"
 #include "esscher/store/exec.h"
-#include "esscher/store/ranks.h"
 
 namespace esscher::cli {
 
@@ -62,7 +62,7 @@ CLI::App* add_verb(CLI::App& app, Globals& globals, const std::string& name,
       ->group(group);
   verb->parse_complete_callback([&globals] {
     if (globals.threads > 0) set_thread_count(globals.threads);
-    set_shard(globals.shard);
+    (void)Shard::parse(globals.shard);  // a wrong one is an error also where no cell is computed
   });
   return verb;
 }

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/process/process.h"
+#include "cli/execute.h"
 #include "cli/verbs.h"
 #include "esscher/base/error.h"
 #include "esscher/base/parallel.h"
@@ -17,7 +17,6 @@
 #include "esscher/heads/surrogate_file.h"
 #include "esscher/report/page_heads.h"
 #include "esscher/report/report.h"
-#include "esscher/store/exec.h"
 
 namespace esscher::cli {
 namespace {
@@ -74,23 +73,18 @@ std::string heads_text(const std::vector<HeadDiagnosis>& heads) {
   return text;
 }
 
-// The same as a run on disk: one cell per head, resumable, with a report. Nothing after one shard
-// of several.
-std::optional<std::vector<HeadDiagnosis>> diagnose_run(const Cells<HeadDiagnosis>& cells,
-                                                       const HeadsArguments& arguments,
-                                                       const Globals& globals) {
-  Run run = Run::create_or_resume(
-      globals.out, {.verb = "heads", .config_toml = run_config(arguments), .seed = globals.seed},
-      ranks());
-  CellRows<HeadDiagnosis> all =
-      run_cells(&run, cells, exec_options(Shard::parse(globals.shard), globals.quiet));
-  if (!all.complete) return std::nullopt;
+// The same as a run on disk: one cell per head, resumable, with a report.
+std::vector<HeadDiagnosis> diagnose_run(const Cells<HeadDiagnosis>& cells,
+                                        const HeadsArguments& arguments, const Globals& globals) {
+  Run run = open_run(globals.out,
+                     {.verb = "heads", .config_toml = run_config(arguments), .seed = globals.seed});
+  std::vector<HeadDiagnosis> rows = rows_of_cells(globals, &run, cells);
   if (run.is_writer()) {
-    const Page page = heads_page(all.rows);
+    const Page page = heads_page(rows);
     set_page(run, page);
     write_report(run, page, run.directory() / "report.html");
   }
-  return std::move(all.rows);
+  return rows;
 }
 
 void export_surrogates(const std::vector<Head>& heads, const HeadsArguments& arguments,
@@ -114,13 +108,12 @@ void export_surrogates(const std::vector<Head>& heads, const HeadsArguments& arg
 void run_heads(const HeadsArguments& arguments, const Globals& globals) {
   const std::vector<Head> heads = load_heads(arguments.file, file_options(arguments));
   const Cells<HeadDiagnosis> cells = diagnosis_cells(heads, options_of(arguments, globals));
-  const std::optional<std::vector<HeadDiagnosis>> found =
+  const std::vector<HeadDiagnosis> found =
       globals.out.empty() ? compute_here(cells) : diagnose_run(cells, arguments, globals);
-  if (!found) return;
   if (!arguments.export_file.empty()) export_surrogates(heads, arguments, globals);
   Json rows = Json::array();
-  for (const HeadDiagnosis& head : *found) rows.push_back(diagnosis_json(head));
-  std::string text = heads_text(*found);
+  for (const HeadDiagnosis& head : found) rows.push_back(diagnosis_json(head));
+  std::string text = heads_text(found);
   if (!globals.out.empty()) text += fmt::format("report: {}/report.html\n", globals.out);
   print_result(globals, "heads", Json{{"rows", std::move(rows)}}, text);
 }

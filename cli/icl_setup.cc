@@ -5,10 +5,10 @@
 #include <filesystem>
 #include <sstream>
 
+#include "cli/execute.h"
 #include "esscher/base/error.h"
 #include "esscher/io/file.h"
 #include "esscher/report/report.h"
-#include "esscher/store/exec.h"
 #include "esscher/store/run.h"
 
 namespace esscher::cli {
@@ -74,8 +74,8 @@ std::vector<Json> run_study(const Globals& globals, const std::string& verb, con
     }
     return rows;
   }
-  Run run = Run::create_or_resume(globals.out, {verb, config.resolved_toml(), globals.seed});
-  run_cells(run, keys, compute, {.quiet = globals.quiet});
+  Run run = open_run(globals.out, {verb, config.resolved_toml(), globals.seed});
+  if (!run_cells(run, keys, compute, exec_options(globals))) end_shard(globals, run);
   rows = run.rows();
   if (model) run.set_document("model", model(rows));
   run.set_document("report", report(rows));

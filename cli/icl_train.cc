@@ -2,14 +2,15 @@
 
 #include <optional>
 
+#include "cli/execute.h"
 #include "cli/icl_setup.h"
+#include "cli/process/progress.h"
 #include "esscher/base/error.h"
 #include "esscher/config/train.h"
 #include "esscher/report/icl_report.h"
 #include "esscher/report/report.h"
 #include "esscher/risk/bayes.h"
 #include "esscher/risk/heads_risk.h"
-#include "esscher/store/progress.h"
 #include "esscher/store/run.h"
 #include "esscher/training/exact_loss.h"
 
@@ -93,7 +94,7 @@ void train_cells(const TrainRun& plan, Trainer& trainer, std::optional<Run>& run
   std::vector<std::string> keys;
   for (std::int64_t k = 0; k < plan.checkpoints; ++k) keys.push_back(cell_key(plan, k));
   if (run) {
-    run->declare(keys);
+    run->declare(keys, {});
     if (const std::optional<Json> state = run->document("state")) trainer.restore(*state);
   }
   Progress progress(trainer.step(), plan.steps, globals.quiet, "steps");
@@ -132,7 +133,7 @@ void icl_train(const Globals& globals, const IclOptions& options) {
   Trainer trainer(plan.config, exact_loss(plan.config, flow.risk));
   std::optional<Run> run;
   if (!globals.out.empty()) {
-    run = Run::create_or_resume(globals.out, {"icl train", config.resolved_toml(), globals.seed});
+    run = open_run(globals.out, {"icl train", config.resolved_toml(), globals.seed});
   }
   std::vector<Json> rows;
   train_cells(plan, trainer, run, globals, rows);

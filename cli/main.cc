@@ -5,11 +5,12 @@
 #include <exception>
 #include <new>
 
+#include "cli/execute.h"
+#include "cli/process/process.h"
 #include "cli/verbs.h"
 #include "esscher/base/error.h"
 #include "esscher/base/version.h"
 #include "esscher/simd/targets.h"
-#include "esscher/store/ranks.h"
 
 namespace esscher::cli {
 namespace {
@@ -62,10 +63,12 @@ namespace {
 int guarded(int argc, char** argv) {
   using namespace esscher;
   try {
-    prepare_ranks();
+    cli::prepare_process();
     const char* target = std::getenv("ESSCHER_TARGET");
     if (target != nullptr) simd::force_target(target);
     return cli::run(argc, argv);
+  } catch (const cli::ShardEnd&) {
+    return 0;
   } catch (const RuntimeFailure& error) {
     return cli::report(error.what(), cli::kFailure);
   } catch (const Error& error) {
@@ -82,5 +85,5 @@ int guarded(int argc, char** argv) {
 int main(int argc, char** argv) {
   // A closed pipe is an error of write(), not the end of the process.
   std::signal(SIGPIPE, SIG_IGN);
-  return esscher::finish_ranks(guarded(argc, argv));
+  return esscher::cli::finish_process(guarded(argc, argv));
 }

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 
+#include "cli/execute.h"
 #include "cli/verbs.h"
 #include "esscher/report/report.h"
 
@@ -44,8 +45,11 @@ void run_verb(const Globals& globals, const PaperOptions& given) {
                     ? "runs/paper"
                     : fmt::format("runs/paper-{}", name(options.size));
   }
-  Run run = Run::create_or_resume(directory, paper::paper_run(options));
-  Json summary = paper::run_paper(run, options, given.sections, {.quiet = globals.quiet});
+  Run run = open_run(directory, paper::paper_run(options));
+  const std::optional<Json> done =
+      paper::run_paper(run, options, given.sections, exec_options(globals));
+  if (!done) end_shard(globals, run);
+  Json summary = *done;
   const std::filesystem::path page = run.directory() / "report.html";
   if (run.is_writer()) write_report(run, page);
   summary["run"] = directory;

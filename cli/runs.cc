@@ -1,9 +1,9 @@
 // esscher runs: what is in a folder of runs, and shards put together.
 #include <fmt/format.h>
 
+#include "cli/process/progress.h"
 #include "cli/verbs.h"
 #include "esscher/store/merge.h"
-#include "esscher/store/progress.h"
 
 namespace esscher::cli {
 namespace {

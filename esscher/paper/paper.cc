@@ -61,8 +61,8 @@ RunInfo paper_run(const Options& options) {
   return {"paper", toml, options.seed};
 }
 
-Json run_paper(Run& run, const Options& options, std::span<const std::string> ids,
-               const ExecOptions& exec) {
+std::optional<Json> run_paper(Run& run, const Options& options, std::span<const std::string> ids,
+                              const ExecOptions& exec) {
   if (!options.plant.empty()) (void)section(options.plant);
   for (const std::string& id : ids) (void)section(id);
   const auto wanted = [&](const Section& s) {
@@ -78,9 +78,10 @@ Json run_paper(Run& run, const Options& options, std::span<const std::string> id
       jobs.push_back({&s, i});
     }
   }
-  run_cells(
-      run, keys, [&](std::size_t i) { return jobs[i].section->compute(options, jobs[i].cell); },
-      exec);
+  const auto compute = [&](std::size_t i) {
+    return jobs[i].section->compute(options, jobs[i].cell);
+  };
+  if (!run_cells(run, keys, compute, exec)) return std::nullopt;
 
   Json page = {{"title", "Softmax attention in the large-prompt regime, checked"},
                {"lead", std::string(kLead) + " " + size_text(options)},

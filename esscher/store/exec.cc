@@ -1,286 +1,156 @@
 #include "esscher/store/exec.h"
 
-#include <fmt/format.h>
-
+#include <algorithm>
 #include <charconv>
 #include <chrono>
-#include <condition_variable>
-#include <cstdlib>
-#include <deque>
-#include <exception>
-#include <mutex>
-#include <optional>
-#include <thread>
 #include <unordered_set>
 #include <utility>
 
-#include "esscher/base/error.h"
 #include "esscher/base/parallel.h"
-#include "esscher/store/progress.h"
+#include "esscher/store/detail/workers.h"
 #include "esscher/store/ranks.h"
-#include "esscher/store/signals.h"
 
 namespace esscher {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-using Compute = std::function<std::vector<Row>(std::size_t)>;
-
-constexpr int kInterrupted = 130;
-// How long the coordinator may sleep: alone it is woken by a finished cell, but signals and
+// How long the coordinator may sleep: alone it is woken by a finished cell, but the stop flag and
 // messages of other ranks have to be looked for.
 constexpr std::chrono::microseconds kAlonePeriod{50'000};
 constexpr std::chrono::microseconds kRanksPeriod{300};
 
-struct Shard {
-  std::size_t index = 0;
-  std::size_t count = 1;
-};
-Shard g_shard;
+bool is_set(const StopFlag* flag) { return flag != nullptr && flag->load(); }
 
-// A computed cell, or the reason why there is none.
-struct Outcome {
-  FinishedCell cell;
-  std::exception_ptr error;
-};
-
-Outcome compute_cell(const std::string& key, std::size_t index, const Compute& compute) {
-  Outcome outcome{.cell = {.key = key, .rows = {}, .engine = {}}, .error = nullptr};
-  const auto start = Clock::now();
-  try {
-    const auto rows = compute(index);
-    outcome.cell.rows = rows_text(key, rows);
-    if (!rows.empty() && rows.front().contains("engine") && rows.front()["engine"].is_string()) {
-      outcome.cell.engine = rows.front()["engine"].get<std::string>();
-    }
-  } catch (...) {
-    outcome.error = std::current_exception();
-  }
-  outcome.cell.seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  return outcome;
-}
-
-std::string what(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const std::exception& exception) {
-    return exception.what();
-  } catch (...) {
-    return "unknown exception";
-  }
-}
-
-// Threads that take cells from a queue. The coordinator fills the queue, waits for outcomes and
-// never computes, so that commits do not wait for a long cell.
-class Workers {
- public:
-  Workers(std::span<const std::string> keys, const Compute& compute)
-      : runner_([this, keys, &compute] {
-          // oneTBB threads: loops inside a cell share them instead of adding their own.
-          parallel_for(thread_count(), [&](std::int64_t) { work(keys, compute); });
-        }) {}
-  Workers(const Workers&) = delete;
-  Workers& operator=(const Workers&) = delete;
-  // Waits for running cells.
-  ~Workers() { close(); }
-
-  void add(std::size_t index) {
-    {
-      const std::lock_guard guard(mutex_);
-      queue_.push_back(index);
-    }
-    work_.notify_one();
-  }
-
-  // The next cell that nobody has begun.
-  std::optional<std::size_t> take() {
-    const std::lock_guard guard(mutex_);
-    if (queue_.empty()) return std::nullopt;
-    const std::size_t index = queue_.front();
-    queue_.pop_front();
-    return index;
-  }
-
-  // Outcomes since the last call, after waiting at most `period` for one.
-  std::vector<Outcome> collect(std::chrono::microseconds period) {
-    std::unique_lock lock(mutex_);
-    finished_.wait_for(lock, period, [&] { return !outcomes_.empty(); });
-    return std::exchange(outcomes_, {});
-  }
-
-  // Drops what has not begun, waits for what has.
-  void close() {
-    {
-      const std::lock_guard guard(mutex_);
-      queue_.clear();
-      closed_ = true;
-    }
-    work_.notify_all();
-    if (runner_.joinable()) runner_.join();
-  }
-
- private:
-  void work(std::span<const std::string> keys, const Compute& compute) {
-    std::unique_lock lock(mutex_);
-    while (true) {
-      work_.wait(lock, [&] { return closed_ || !queue_.empty(); });
-      if (closed_) return;
-      const std::size_t index = queue_.front();
-      queue_.pop_front();
-      lock.unlock();
-      Outcome outcome = compute_cell(keys[index], index, compute);
-      lock.lock();
-      outcomes_.push_back(std::move(outcome));
-      finished_.notify_one();
-    }
-  }
-
-  std::mutex mutex_;
-  std::condition_variable work_;
-  std::condition_variable finished_;
-  std::deque<std::size_t> queue_;
-  std::vector<Outcome> outcomes_;
-  bool closed_ = false;
-  std::thread runner_;  // last: starts when everything above exists
-};
-
-// Between ranks. To rank 0: {"ready":threads} and {"key","rows","seconds","engine"} or with
-// "error" instead of rows. From rank 0: {"index"} and {"stop":reason}.
-std::string encode(const Outcome& outcome) {
-  Json message{{"key", outcome.cell.key},
-               {"rows", outcome.cell.rows},
-               {"seconds", outcome.cell.seconds},
-               {"engine", outcome.cell.engine}};
-  if (outcome.error) message["error"] = what(outcome.error);
-  return dump(message);
-}
-
-Outcome decode(int from, const Json& message) {
-  Outcome outcome{{message["key"], message["rows"], message["seconds"], message["engine"]},
-                  nullptr};
-  if (message.contains("error")) {
-    outcome.error = std::make_exception_ptr(
-        RuntimeFailure(fmt::format("{} (on rank {})", message["error"].get<std::string>(), from)));
-  }
-  return outcome;
-}
-
-void serve_rank_zero(Run& run, std::span<const std::string> keys, const Compute& compute) {
-  Workers workers(keys, compute);
-  send_to_rank(0, dump(Json{{"ready", thread_count()}}));
+// Ranks other than the first. They tell rank 0 {"ready":threads} and their outcomes, and get
+// {"index"} and {"stop":reason}; the reason is "" if all went well.
+void serve_rank_zero(Run& run, Ranks& ranks, const TextCells& cells) {
+  StopFlag stop = false;
   std::string reason;
-  for (bool stop = false; !stop;) {
-    while (const auto message = receive_from_rank()) {
-      const Json order = Json::parse(message->text);
-      if (order.contains("index")) workers.add(order["index"].get<std::size_t>());
-      if (order.contains("stop")) {
-        stop = true;
+  {
+    Workers workers(cells, &stop);
+    ranks.send(0, dump(Json{{"ready", thread_count()}}));
+    for (bool dismissed = false; !dismissed;) {
+      while (const auto message = ranks.receive()) {
+        const Json order = Json::parse(message->text);
+        if (order.contains("index")) workers.add(order["index"].get<std::size_t>());
+        if (!order.contains("stop")) continue;
+        dismissed = true;
         reason = order["stop"].get<std::string>();
+        // Rank 0 waits for nobody any more.
+        stop = true;
       }
+      for (const auto& outcome : workers.collect(kRanksPeriod)) ranks.send(0, encode(outcome));
     }
-    for (const auto& outcome : workers.collect(kRanksPeriod)) send_to_rank(0, encode(outcome));
   }
   if (!reason.empty()) throw RuntimeFailure(reason);
-  run.replace(broadcast({}));
+  run.replace(ranks.broadcast({}));
 }
 
 // Rank 0, or the only process: hands out cells, commits outcomes.
 class Coordinator {
  public:
-  Coordinator(Run& run, std::span<const std::string> keys, const Compute& compute, bool quiet)
+  Coordinator(Run& run, const TextCells& cells, const ExecOptions& options)
       : run_(run),
-        progress_(run.status().done, run.status().total, quiet),
-        done_(run.status().done),
-        workers_(keys, compute) {}
+        ranks_(run.ranks()),
+        options_(options),
+        stop_(options.stop != nullptr ? options.stop : current_stop_flag()),
+        workers_(cells, stop_) {
+    const auto [done, total] = run.status();
+    progress_ = {.resumed = done, .done = done, .total = total, .failed = {}};
+  }
 
   void execute(const std::vector<std::size_t>& missing) {
     for (const auto index : missing) workers_.add(index);
     running_ = static_cast<std::int64_t>(missing.size());
+    tell();
     try {
-      loop();
+      while (running_ > 0 && !is_set(stop_)) settle(wait());
     } catch (const FileError& error) {
-      throw FileError(fmt::format(
-          "{}\n{} finished cells are kept in {}; start the same command again to resume",
-          error.what(), done_, run_.directory().string()));
+      throw FileError(std::string(error.what()) + "\n" + std::to_string(progress_.done) +
+                      " finished cells are kept in " + run_.directory().string() +
+                      "; start the same command again to resume");
     }
-    progress_.finish();
-    dismiss_ranks();
+    if (running_ > 0) interrupt();
+    dismiss_ranks(error_ ? message_of(error_) : "");
     if (error_) std::rethrow_exception(error_);
   }
 
  private:
-  void loop() {
-    const StopSignals signals;
-    const bool alone = rank_count() == 1;
-    while (running_ > 0) {
-      std::vector<Outcome> outcomes;
-      if (!alone) listen(outcomes);
-      for (auto& outcome : workers_.collect(alone ? kAlonePeriod : kRanksPeriod)) {
-        outcomes.push_back(std::move(outcome));
-      }
-      settle(outcomes);
-      if (StopSignals::caught() != 0) interrupted();
-    }
+  std::vector<Outcome> wait() {
+    if (ranks_ == nullptr) return workers_.collect(kAlonePeriod);
+    std::vector<Outcome> outcomes;
+    listen(outcomes);
+    for (auto& outcome : workers_.collect(kRanksPeriod)) outcomes.push_back(std::move(outcome));
+    return outcomes;
   }
 
   void listen(std::vector<Outcome>& outcomes) {
-    while (const auto message = receive_from_rank()) {
+    while (const auto message = ranks_->receive()) {
       const Json content = Json::parse(message->text);
       const std::int64_t idle = content.value("ready", 1);
       if (!content.contains("ready")) outcomes.push_back(decode(message->from, content));
       for (std::int64_t i = 0; i < idle; ++i) {
         const auto index = workers_.take();
         if (!index) break;
-        send_to_rank(message->from, dump(Json{{"index", *index}}));
+        ranks_->send(message->from, dump(Json{{"index", *index}}));
       }
     }
   }
 
-  void settle(std::vector<Outcome>& outcomes) {
+  void settle(std::vector<Outcome> outcomes) {
     std::vector<FinishedCell> cells;
     for (auto& outcome : outcomes) {
       --running_;
       if (!outcome.error) {
         cells.push_back(std::move(outcome.cell));
-      } else if (!error_) {
+      } else if (!error_ && !is_set(stop_)) {
         fail(outcome);
       }
     }
     if (cells.empty()) return;
     run_.commit(cells);
-    done_ += static_cast<std::int64_t>(cells.size());
-    progress_.update(done_);
+    progress_.done += static_cast<std::int64_t>(cells.size());
+    tell();
   }
 
   // No new cells; running ones end and are kept.
   void fail(const Outcome& outcome) {
     error_ = outcome.error;
     while (workers_.take()) --running_;
-    progress_.say("cell " + outcome.cell.key + " failed");
+    progress_.failed = outcome.cell.key;
+    tell();
   }
 
-  // Running cells are given up: they may take hours, and resuming computes them again.
-  [[noreturn]] void interrupted() {
-    progress_.say(fmt::format(
-        "interrupted: {} of {} cells are finished and kept in {}; start the same command again to "
-        "resume",
-        done_, total_, run_.directory().string()));
-    // Tidy only: what is committed survives anyway, and mpirun may kill this rank at any moment.
+  // What is committed survives anyway. Resuming computes the running cells again.
+  [[noreturn]] void interrupt() {
+    while (workers_.take()) --running_;
+    settle(workers_.collect(std::chrono::microseconds(0)));
+    const std::string message = "interrupted: " + std::to_string(progress_.done) + " of " +
+                                std::to_string(progress_.total) +
+                                " cells are finished and kept in " + run_.directory().string() +
+                                "; start the same command again to resume";
     run_.flush();
-    abandon_ranks(kInterrupted);
+    if (options_.abandon) options_.abandon(message);
+    dismiss_ranks(message);
+    workers_.close();
+    settle(workers_.collect(std::chrono::microseconds(0)));
+    throw Interrupted(message);
   }
 
-  void dismiss_ranks() {
-    if (rank_count() == 1) return;
-    const std::string reason = error_ ? what(error_) : "";
-    for (int to = 1; to < rank_count(); ++to) send_to_rank(to, dump(Json{{"stop", reason}}));
-    if (!error_) broadcast(run_.image());
+  void dismiss_ranks(const std::string& reason) {
+    if (ranks_ == nullptr) return;
+    for (int to = 1; to < ranks_->count(); ++to) ranks_->send(to, dump(Json{{"stop", reason}}));
+    if (reason.empty()) ranks_->broadcast(run_.image());
+  }
+
+  void tell() const {
+    if (options_.progress) options_.progress(progress_);
   }
 
   Run& run_;
-  Progress progress_;
-  std::int64_t done_;
-  std::int64_t total_ = run_.status().total;
+  Ranks* ranks_;  // null when alone
+  const ExecOptions& options_;
+  const StopFlag* stop_;
+  CellProgress progress_;
   std::int64_t running_ = 0;  // handed out or waiting
   std::exception_ptr error_;
   Workers workers_;
@@ -295,54 +165,64 @@ void check_distinct(std::span<const std::string> keys) {
   }
 }
 
-[[noreturn]] void end_shard(Run& run, bool quiet) {
-  const auto [done, total] = run.status();
-  run.close();
-  if (!quiet) {
-    fmt::print(stderr,
-               "shard {}/{} is done: {} of {} cells in {}; put the shards together with\n"
-               "  esscher runs merge SHARD... --out DIR\n",
-               g_shard.index + 1, g_shard.count, done, total, run.directory().string());
-  }
-  std::exit(finish_ranks(0));
-}
-
 }  // namespace
 
-void set_shard(const std::string& shard) {
-  if (shard.empty()) {
-    g_shard = {};
-    return;
-  }
-  Shard parsed;
-  const char* end = shard.data() + shard.size();
-  const auto [slash, first] = std::from_chars(shard.data(), end, parsed.index);
+Shard Shard::parse(const std::string& text) {
+  if (text.empty()) return {};
+  Shard shard;
+  const char* end = text.data() + text.size();
+  const auto [slash, first] = std::from_chars(text.data(), end, shard.index);
   const bool has_slash = first == std::errc() && slash != end && *slash == '/';
-  const auto [rest, second] = has_slash ? std::from_chars(slash + 1, end, parsed.count)
-                                        : std::from_chars(end, end, parsed.count);
-  if (second != std::errc() || rest != end || parsed.index < 1 || parsed.index > parsed.count) {
-    throw_argument("shard", "index/count", "\"" + shard + "\"", "e.g. 1/4 up to 4/4");
+  const auto [rest, second] = has_slash ? std::from_chars(slash + 1, end, shard.count)
+                                        : std::from_chars(end, end, shard.count);
+  if (second != std::errc() || rest != end || shard.index < 1 || shard.index > shard.count) {
+    throw_argument("shard", "index/count", "\"" + text + "\"", "e.g. 1/4 up to 4/4");
   }
-  --parsed.index;
-  g_shard = parsed;
+  --shard.index;
+  return shard;
 }
 
-void run_cells(Run& run, std::span<const std::string> keys, const Compute& compute,
-               const ExecOptions& options) {
-  check_distinct(keys);
-  run.declare(keys);
-  if (rank() == 0) {
+bool run_text_cells(Run& run, const TextCells& cells, const ExecOptions& options) {
+  check_distinct(cells.keys);
+  run.declare(cells.keys, cells.columns);
+  Ranks* ranks = run.ranks();
+  if (ranks != nullptr && ranks->rank() != 0) {
+    serve_rank_zero(run, *ranks, cells);
+  } else {
     const auto finished = run.finished_keys();
     std::vector<std::size_t> missing;
-    for (std::size_t i = 0; i < keys.size(); ++i) {
-      if (i % g_shard.count == g_shard.index && !finished.contains(keys[i])) missing.push_back(i);
+    for (std::size_t i = 0; i < cells.keys.size(); ++i) {
+      const bool mine = i % options.shard.count == options.shard.index;
+      if (mine && !finished.contains(cells.keys[i])) missing.push_back(i);
     }
-    Coordinator(run, keys, compute, options.quiet).execute(missing);
-  } else {
-    serve_rank_zero(run, keys, compute);
+    Coordinator(run, cells, options).execute(missing);
   }
-  const auto [done, total] = run.status();
-  if (g_shard.count > 1 && done < total) end_shard(run, options.quiet);
+  const auto finished = run.finished_keys();
+  return std::all_of(cells.keys.begin(), cells.keys.end(),
+                     [&](const std::string& key) { return finished.contains(key); });
+}
+
+std::string engine_of(const RecordTable& rows) {
+  for (std::size_t i = 0; i < rows.columns.size() && !rows.rows.empty(); ++i) {
+    const auto* text = std::get_if<std::string>(&rows.rows.front()[i]);
+    if (rows.columns[i].name == "engine" && text != nullptr) return *text;
+  }
+  return "";
+}
+
+bool run_cells(Run& run, std::span<const std::string> keys,
+               const std::function<std::vector<Json>(std::size_t index)>& compute,
+               const ExecOptions& options) {
+  const auto text = [&](std::size_t i) {
+    const std::vector<Json> rows = compute(i);
+    const bool has_engine =
+        !rows.empty() && rows.front().contains("engine") && rows.front()["engine"].is_string();
+    return TextCells::Rows{
+        .text = rows_text(keys[i], rows),
+        .engine = has_engine ? rows.front()["engine"].get<std::string>() : std::string()};
+  };
+  return run_text_cells(run, {.keys = {keys.begin(), keys.end()}, .columns = {}, .compute = text},
+                        options);
 }
 
 }  // namespace esscher

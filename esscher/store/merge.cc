@@ -28,10 +28,17 @@ void check_mergeable(const Run& first, const Run& other) {
                     line_difference(a, b));
 }
 
+// In the order of the shard, which its layouts alone do not tell.
+void declare_all(const Run& shard, Run& out) {
+  const std::vector<Run::Layout> layouts = shard.layouts();
+  if (!layouts.empty()) out.declare(shard.keys(), layouts.front().columns);
+  for (const Run::Layout& layout : layouts) out.declare(layout.keys, layout.columns);
+}
+
 void copy_cells(const std::vector<Run>& shards, Run& out) {
   std::map<std::string, std::pair<std::string, std::string>> seen;  // key -> rows, shard
   for (const auto& shard : shards) {
-    out.declare(shard.keys());
+    declare_all(shard, out);
     const auto cells = shard.cells();
     for (const auto& cell : cells) {
       const auto [found, is_new] =

@@ -1,6 +1,7 @@
-// Processes of one run. Alone unless started by mpirun or srun, and then MPI is initialised at the
-// first use, so that an ordinary start does not pay for it. All ranks run the same program; rank 0
-// owns the run directory and speaks to the user.
+// The processes that compute one run together. The library sees them as numbered ranks that
+// exchange texts; the program decides what carries the texts (cli/process is MPI, a test may be two
+// threads). Every rank runs the same program. Rank 0 owns the run directory, hands out cells and
+// commits them; the others work on a copy of the run in memory.
 #pragma once
 
 #include <optional>
@@ -9,29 +10,24 @@
 
 namespace esscher {
 
-// First thing in main: silences stdout and stderr of all ranks but the first, and shares the cores
-// of a machine between its ranks (an explicit --threads comes later and wins).
-void prepare_ranks();
-
-// Last thing in main: ends MPI if it was started. A failure of one rank ends all of them.
-int finish_ranks(int exit_code);
-
-// Ends all ranks now, without waiting for running work.
-[[noreturn]] void abandon_ranks(int exit_code);
-
-// Whether this process is the one that speaks and writes files; known without starting MPI.
-bool is_first_rank();
-
-int rank();        // 0 when alone
-int rank_count();  // 1 when alone
-
 struct RankMessage {
   int from = 0;
   std::string text;
 };
-void send_to_rank(int to, std::string_view text);
-std::optional<RankMessage> receive_from_rank();  // never waits
-// Gives rank 0's text to everyone.
-std::string broadcast(std::string text);
+
+class Ranks {
+ public:
+  virtual ~Ranks() = default;
+
+  [[nodiscard]] virtual int rank() const = 0;
+  [[nodiscard]] virtual int count() const = 0;
+
+  // Messages between two ranks arrive in the order in which they were sent. Only the thread that
+  // called Run::create_or_resume and run_cells calls these.
+  virtual void send(int to, std::string_view text) = 0;
+  virtual std::optional<RankMessage> receive() = 0;  // never waits
+  // Gives rank 0's text to everyone; every rank calls it.
+  virtual std::string broadcast(std::string text) = 0;
+};
 
 }  // namespace esscher

@@ -9,6 +9,7 @@
 #include "esscher/io/file.h"
 #include "esscher/simd/targets.h"
 #include "esscher/store/database.h"
+#include "esscher/store/detail/layouts.h"
 #include "esscher/store/files.h"
 #include "esscher/store/lock.h"
 #include "esscher/store/ranks.h"
@@ -71,7 +72,7 @@ void check_same_study(const fs::path& directory, const RunInfo& stored, const Ru
                     line_difference(identity(stored), identity(given)));
 }
 
-std::int64_t begin_session(Database& database) {
+std::int64_t begin_session(Database& database, int ranks) {
   database
       .prepare(
           "INSERT INTO sessions(started, version, commit_id, target, host, threads, ranks)"
@@ -82,7 +83,7 @@ std::int64_t begin_session(Database& database) {
       .bind(4, simd::active_target())
       .bind(5, host_name())
       .bind(6, std::int64_t{thread_count()})
-      .bind(7, std::int64_t{rank_count()})
+      .bind(7, std::int64_t{ranks})
       .run();
   return database.integer("SELECT max(id) FROM sessions");
 }
@@ -115,7 +116,7 @@ std::unique_ptr<RunLock> create(const fs::path& directory, const RunInfo& info) 
 
 }  // namespace
 
-std::string rows_text(std::string_view key, const std::vector<Row>& rows) {
+std::string rows_text(std::string_view key, const std::vector<Json>& rows) {
   for (const auto& row : rows) {
     const bool flat = row.is_object() && std::all_of(row.begin(), row.end(), [](const Json& value) {
                         return value.is_primitive() && !value.is_binary();
@@ -139,11 +140,12 @@ Run::Run(Run&&) noexcept = default;
 Run& Run::operator=(Run&&) noexcept = default;
 Run::~Run() = default;
 
-Run Run::create_or_resume(const fs::path& directory, const RunInfo& info) {
-  if (rank() != 0) {
-    // Rank 0 opens the directory; the others work on a copy in memory.
-    auto database = std::make_unique<Database>(broadcast({}));
-    return {directory, info, std::move(database), nullptr};
+Run Run::create_or_resume(const fs::path& directory, const RunInfo& info, Ranks* ranks) {
+  if (ranks != nullptr && ranks->rank() != 0) {
+    auto database = std::make_unique<Database>(ranks->broadcast({}));
+    Run copy(directory, info, std::move(database), nullptr);
+    copy.ranks_ = ranks;
+    return copy;
   }
   remove_remains(directory);
   std::unique_ptr<RunLock> lock;
@@ -160,8 +162,9 @@ Run Run::create_or_resume(const fs::path& directory, const RunInfo& info) {
   auto database = std::make_unique<Database>(file, Database::Mode::write);
   upgrade_schema(*database);
   Run run(directory, info, std::move(database), std::move(lock));
-  run.session_ = begin_session(*run.database_);
-  if (rank_count() > 1) broadcast(run.image());
+  run.ranks_ = ranks;
+  run.session_ = begin_session(*run.database_, ranks == nullptr ? 1 : ranks->count());
+  if (ranks != nullptr) ranks->broadcast(run.image());
   return run;
 }
 
@@ -179,12 +182,9 @@ void Run::check_writable() const {
   }
 }
 
-void Run::declare(std::span<const std::string> keys) {
+void Run::declare(std::span<const std::string> keys, std::span<const Column> columns) {
   check_writable();
-  database_->transaction([&] {
-    auto insert = database_->prepare("INSERT OR IGNORE INTO cells(key) VALUES(?1)");
-    for (const auto& key : keys) insert.bind(1, key).run();
-  });
+  database_->transaction([&] { declare_cells(*database_, keys, columns); });
 }
 
 bool Run::done(std::string_view key) const {
@@ -198,8 +198,9 @@ RunStatus Run::status() const {
           database_->integer("SELECT count(*) FROM cells")};
 }
 
-void Run::commit(const std::string& key, const std::vector<Row>& rows, double seconds,
+void Run::commit(const std::string& key, const std::vector<Json>& rows, double seconds,
                  std::string_view engine) {
+  declare(std::span(&key, 1), {});
   const FinishedCell cell{key, rows_text(key, rows), seconds, std::string(engine)};
   commit(std::span(&cell, 1));
 }
@@ -207,27 +208,58 @@ void Run::commit(const std::string& key, const std::vector<Row>& rows, double se
 void Run::commit(std::span<const FinishedCell> cells) {
   check_writable();
   database_->transaction([&] {
-    auto declare = database_->prepare("INSERT OR IGNORE INTO cells(key) VALUES(?1)");
     auto find = database_->prepare(
-        "SELECT ordinal, rows FROM cells LEFT JOIN results USING (ordinal) WHERE key = ?1");
+        "SELECT ordinal, rows, columns FROM cells LEFT JOIN results USING (ordinal)"
+        " LEFT JOIN layouts ON layouts.id = cells.layout WHERE key = ?1");
     auto result = database_->prepare("INSERT INTO results VALUES(?1, ?2, ?3)");
     auto origin = database_->prepare("INSERT INTO provenance VALUES(?1, ?2, ?3, ?4)");
     for (const auto& cell : cells) {
-      declare.bind(1, cell.key).run();
-      find.bind(1, cell.key).step();
+      if (!find.bind(1, cell.key).step()) {
+        throw_argument("Run::commit", "key", "\"" + cell.key + "\"", "a declared cell");
+      }
       const auto ordinal = find.integer(0);
       const bool known = !find.is_null(1);
       const bool equal = known && find.text(1) == cell.rows;
+      const std::int64_t check = digest({cell.key, cell.rows, find.text(2)});
       find.reset();
       if (known && !equal) {
-        throw RuntimeFailure(directory_.string() + ": cell \"" + cell.key +
-                             "\" is already stored with other rows");
+        throw RuntimeFailure(place_of(cell.key) + " is already stored with other rows");
       }
       if (known) continue;
-      result.bind(1, ordinal).bind(2, cell.rows).bind(3, digest({cell.key, cell.rows})).run();
+      result.bind(1, ordinal).bind(2, cell.rows).bind(3, check).run();
       origin.bind(1, ordinal).bind(2, session_).bind(3, cell.seconds).bind(4, cell.engine).run();
     }
   });
+}
+
+std::string Run::place_of(std::string_view key) const {
+  return directory_.string() + ": cell \"" + std::string(key) + "\"";
+}
+
+RecordTable Run::cell_table(std::string_view key) const {
+  auto statement = database_->prepare(
+      "SELECT rows, columns FROM cells JOIN results USING (ordinal)"
+      " LEFT JOIN layouts ON layouts.id = cells.layout WHERE key = ?1");
+  if (!statement.bind(1, key).step()) {
+    throw_argument("Run::rows", "key", "\"" + std::string(key) + "\"", "a finished cell");
+  }
+  const std::string where = place_of(key);
+  return parse_rows(where, columns_from_text(where, statement.text(1)), statement.text(0));
+}
+
+std::vector<Run::Layout> Run::layouts() const {
+  std::vector<Layout> out;
+  for (StoredLayout& layout : read_layouts(*database_)) {
+    out.push_back({std::move(layout.columns), std::move(layout.keys)});
+  }
+  return out;
+}
+
+std::vector<Column> Run::columns() const { return union_of(read_layouts(*database_)); }
+
+RecordTable Run::table() const { return table_of_cells(*database_, directory_.string(), false); }
+RecordTable Run::keyed_table() const {
+  return table_of_cells(*database_, directory_.string(), true);
 }
 
 std::vector<FinishedCell> Run::cells() const {
@@ -241,21 +273,21 @@ std::vector<FinishedCell> Run::cells() const {
   return out;
 }
 
-std::vector<Row> Run::rows() const {
-  std::vector<Row> out;
+std::vector<Json> Run::rows() const {
+  std::vector<Json> out;
   for (const auto& cell : cells()) {
     for (auto& row : Json::parse(cell.rows)) out.push_back(std::move(row));
   }
   return out;
 }
 
-std::vector<Row> Run::rows(std::string_view key) const {
+std::vector<Json> Run::rows(std::string_view key) const {
   auto statement =
       database_->prepare("SELECT rows FROM cells JOIN results USING (ordinal) WHERE key = ?1");
   if (!statement.bind(1, key).step()) {
     throw_argument("Run::rows", "key", "\"" + std::string(key) + "\"", "a finished cell");
   }
-  return Json::parse(statement.text(0)).get<std::vector<Row>>();
+  return Json::parse(statement.text(0)).get<std::vector<Json>>();
 }
 
 std::vector<std::string> Run::keys() const {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "esscher/base/error.h"
+#include "esscher/store/detail/upgrade.h"
 
 namespace esscher {
 namespace {
@@ -14,7 +15,9 @@ constexpr std::string_view kMagic("SQLite format 3\0", 16);
 
 constexpr const char* kSchema = R"sql(
 CREATE TABLE meta(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE cells(ordinal INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE);
+CREATE TABLE layouts(id INTEGER PRIMARY KEY, columns TEXT NOT NULL UNIQUE);
+CREATE TABLE cells(ordinal INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE,
+                   layout INTEGER NOT NULL REFERENCES layouts);
 CREATE TABLE results(ordinal INTEGER PRIMARY KEY REFERENCES cells, rows TEXT NOT NULL,
                      digest INTEGER NOT NULL);
 CREATE TABLE provenance(ordinal INTEGER PRIMARY KEY REFERENCES cells,
@@ -26,21 +29,6 @@ CREATE TABLE sessions(id INTEGER PRIMARY KEY, started TEXT NOT NULL, version TEX
 CREATE TABLE documents(name TEXT PRIMARY KEY, json TEXT NOT NULL, digest INTEGER NOT NULL)
   WITHOUT ROWID;
 )sql";
-
-// Version 2 added documents, the engine of a cell and digests.
-void upgrade_1_to_2(Database& database) {
-  database.execute(R"sql(
-CREATE TABLE documents(name TEXT PRIMARY KEY, json TEXT NOT NULL, digest INTEGER NOT NULL)
-  WITHOUT ROWID;
-ALTER TABLE provenance ADD COLUMN engine TEXT NOT NULL DEFAULT '';
-ALTER TABLE results ADD COLUMN digest INTEGER NOT NULL DEFAULT 0;
-)sql");
-  auto update = database.prepare("UPDATE results SET digest = ?2 WHERE ordinal = ?1");
-  auto all = database.prepare("SELECT ordinal, key, rows FROM results JOIN cells USING (ordinal)");
-  while (all.step()) {
-    update.bind(1, all.integer(0)).bind(2, digest({all.text(1), all.text(2)})).run();
-  }
-}
 
 [[noreturn]] void refuse(const std::filesystem::path& file, const std::string& why) {
   throw FileError(file.string() + ": " + why + "; the file was left as it is");
@@ -76,10 +64,11 @@ void check_header(const std::filesystem::path& file) {
 }
 
 void check_results(Database& database) {
-  auto all =
-      database.prepare("SELECT key, rows, digest FROM results LEFT JOIN cells USING (ordinal)");
+  auto all = database.prepare(
+      "SELECT key, rows, digest, columns FROM results LEFT JOIN cells USING (ordinal)"
+      " LEFT JOIN layouts ON layouts.id = cells.layout");
   while (all.step()) {
-    if (digest({all.text(0), all.text(1)}) != all.integer(2)) {
+    if (digest({all.text(0), all.text(1), all.text(3)}) != all.integer(2)) {
       refuse(database.name(),
              "the file is damaged: cell \"" + all.text(0) + "\" does not match its digest");
     }
@@ -132,6 +121,7 @@ void upgrade_schema(Database& database) {
   if (version == kSchemaVersion) return;
   database.transaction([&] {
     if (version < 2) upgrade_1_to_2(database);
+    if (version < 3) upgrade_2_to_3(database);
     database.execute("PRAGMA user_version = " + std::to_string(kSchemaVersion));
   });
 }

@@ -1,13 +1,15 @@
 // Layout of run.sqlite, its version, and the way up from older versions.
 //
 //   meta        name, value                        verb, seed, config, created, check
-//   cells       ordinal, key                       declared before the work starts, in study order
-//   results     ordinal, rows, digest              rows: JSON array of flat objects
+//   layouts     id, columns                        declared columns of rows, as JSON (json/rows.h)
+//   cells       ordinal, key, layout               declared before the work starts, in study order
+//   results     ordinal, rows, digest              rows: text of json/rows.h, a JSON array of objects
 //   provenance  ordinal, session, seconds, engine  who made a cell, how and how long it took
 //   sessions    id, started, version, commit_id, target, host, threads, ranks
 //   documents   name, json, digest                 e.g. "report"
 //
-// SQLite does not notice a flipped bit inside a value; digest does.
+// SQLite does not notice a flipped bit inside a value; the digests do. That of a result is over the
+// key, the rows and the columns.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +22,7 @@
 
 namespace esscher {
 
-inline constexpr int kSchemaVersion = 2;
+inline constexpr int kSchemaVersion = 3;
 
 // Fills an empty database.
 void create_schema(Database& database);

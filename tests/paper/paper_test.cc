@@ -33,7 +33,7 @@ class Folder {
 Json run_in(const std::filesystem::path& path, const Options& options,
             const std::vector<std::string>& ids) {
   esscher::Run run = esscher::Run::create_or_resume(path, paper_run(options));
-  return run_paper(run, options, ids, {.quiet = true});
+  return run_paper(run, options, ids, {}).value();
 }
 
 std::vector<std::string> all_ids() {

@@ -173,7 +173,7 @@ TEST(Faults, FullDiskKeepsWhatIsThere) {
   EXPECT_THAT(outcome.err, HasSubstr("start the same command again to resume"));
   const auto run = Run::open(tmp / "disk" / "a");
   EXPECT_GT(run.status().done, 0);
-  EXPECT_EQ(run.rows().size(), static_cast<std::size_t>(3 * run.status().done));
+  EXPECT_EQ(run.table().rows.size(), static_cast<std::size_t>(3 * run.status().done));
 }
 
 TEST(Faults, FullDiskAtCreationLeavesNothing) {
@@ -210,7 +210,7 @@ TEST(Shards, MergeToTheWholeRun) {
         run_program(study(tmp / std::string(1, shard[0]), 30, 0, {"--shard", shard, "--verbose"}));
     EXPECT_EQ(part.status, 0) << part.err;
     EXPECT_EQ(part.out, "") << "an incomplete run has no result";
-    EXPECT_THAT(part.err, HasSubstr("15 of 30 cells"));
+    EXPECT_THAT(part.err, HasSubstr("15/30 cells"));
   }
   merge_runs({tmp / "1", tmp / "2"}, tmp / "both");
   EXPECT_EQ(export_csv(Run::open(tmp / "both")), whole.out);

@@ -15,7 +15,6 @@
 #include "esscher/store/files.h"
 #include "esscher/store/lock.h"
 #include "esscher/store/merge.h"
-#include "esscher/store/progress.h"
 #include "esscher/store/schema.h"
 #include "tests/store/temporary.h"
 #include "tests/testing.h"
@@ -29,15 +28,27 @@ using ::testing::HasSubstr;
 using testing::message_of;
 using testing::Temporary;
 
+struct Point {
+  std::int64_t L = 0;
+  double value = 0;
+
+  template <class Row, class Column>
+  static void columns(Row& row, Column&& column) {
+    column("L", row.L, "tokens", "length of the prompt");
+    column("value", row.value, "", "what it is");
+  }
+};
+
 const RunInfo kInfo{"study", "[sweep]\nlengths = [1, 2]\n", 7};
 
 void fill(const fs::path& directory, std::vector<int> cells, double factor = 1) {
   auto run = Run::create_or_resume(directory, kInfo);
   std::vector<std::string> keys;
   for (int i = 0; i < 20; ++i) keys.push_back("L=" + std::to_string(i));
-  run.declare(keys);
+  run.declare(keys, columns_of<Point>());
   for (const int i : cells) {
-    run.commit("L=" + std::to_string(i), {{{"L", i}, {"value", factor / (i + 3)}}}, 0.5, "exact");
+    run.commit("L=" + std::to_string(i), std::vector<Point>{{.L = i, .value = factor / (i + 3)}},
+               0.5, "exact");
   }
 }
 
@@ -45,11 +56,13 @@ TEST(Run, KeepsRowsInDeclaredOrder) {
   const Temporary tmp;
   fill(tmp / "a", {5, 2, 11});
   const auto run = Run::open(tmp / "a");
-  const auto rows = run.rows();
+  const auto rows = rows_of<Point>("a", run.table());
   ASSERT_EQ(rows.size(), 3u);
-  EXPECT_EQ(rows[0]["L"], 2);
-  EXPECT_EQ(rows[2]["L"], 11);
-  EXPECT_EQ(rows[0]["value"].get<double>(), 1.0 / 5);
+  EXPECT_EQ(rows[0].L, 2);
+  EXPECT_EQ(rows[2].L, 11);
+  EXPECT_EQ(rows[0].value, 1.0 / 5);
+  EXPECT_EQ(run.rows<Point>(std::vector<std::string>{"L=11", "L=2"})[1].L, 2);
+  EXPECT_THROW(run.rows<Point>(std::vector<std::string>{"L=6"}), ArgumentError) << "not done";
   EXPECT_TRUE(run.done("L=5"));
   EXPECT_FALSE(run.done("L=6"));
   EXPECT_EQ(run.status().total, 20);
@@ -63,17 +76,8 @@ TEST(Run, StartedAgainResumes) {
   auto run = Run::create_or_resume(tmp / "a", kInfo);
   EXPECT_EQ(run.status().done, 2);
   EXPECT_EQ(run.provenance()["sessions"].size(), 3u);
-  EXPECT_THAT(message_of<RuntimeFailure>([&] {
-                run.commit("L=1", {{{"L", -1}}});
-              }),
+  EXPECT_THAT(message_of<RuntimeFailure>([&] { run.commit("L=1", std::vector<Point>{{.L = -1}}); }),
               HasSubstr("L=1"));
-}
-
-TEST(Run, RefusesNestedRows) {
-  const Temporary tmp;
-  auto run = Run::create_or_resume(tmp / "a", kInfo);
-  EXPECT_THROW(run.commit("k", {{{"x", {1, 2}}}}), ArgumentError);
-  EXPECT_THROW(run.commit("k", {Json(3)}), ArgumentError);
 }
 
 TEST(Run, ShowsTheDifferenceOfConfigurations) {
@@ -212,40 +216,6 @@ TEST(Schema, AFlippedBitNeverChangesResults) {
   EXPECT_GT(refused, 3);
 }
 
-TEST(Export, CsvQuotesAndKeepsNumbersExact) {
-  const Temporary tmp;
-  auto run = Run::create_or_resume(tmp / "a", kInfo);
-  run.commit("a,b", {{{"x", 0.1}, {"text", "say \"hi\"\n"}, {"none", nullptr}}});
-  run.commit("c", {{{"x", 1}, {"late", true}}});
-  EXPECT_EQ(export_csv(run),
-            "cell,x,text,none,late\r\n\"a,b\",0.1,\"say \"\"hi\"\"\n\",,\r\nc,1,,,true\r\n");
-  const Json json = parse_json("export", export_json(run));
-  EXPECT_EQ(json["columns"].size(), 5u);
-  EXPECT_EQ(json["rows"][1]["late"], true);
-}
-
-TEST(Export, NpzHasOneArrayPerColumn) {
-  const Temporary tmp;
-  auto run = Run::create_or_resume(tmp / "a", kInfo);
-  run.commit("a", {{{"L", 3}, {"x", 0.1}, {"text", "long"}, {"ok", true}}});
-  run.commit("b", {{{"L", 4}, {"x", nullptr}, {"text", nullptr}, {"ok", false}}});
-  run.commit("c", {{{"L", 5}, {"x", 2}, {"text", "s"}, {"ok", true}}});
-  const std::string bytes = export_npz(run);
-  const auto arrays = parse_npz("export", std::as_bytes(std::span(bytes)));
-  EXPECT_EQ(arrays.at("L").dtype, DType::i64);
-  EXPECT_EQ(arrays.at("L").shape, std::vector<std::int64_t>{3});
-  EXPECT_EQ(arrays.at("L").at(2), 5);
-  EXPECT_EQ(arrays.at("x").at(0), 0.1);
-  EXPECT_TRUE(std::isnan(arrays.at("x").at(1)));
-  EXPECT_EQ(arrays.at("x").at(2), 2);
-  EXPECT_EQ(arrays.at("ok").dtype, DType::boolean);
-  EXPECT_EQ(arrays.at("text").at(1), -1) << "none";
-  EXPECT_EQ(arrays.at("text").at(2), 1);
-  const Bytes names = arrays.at("text.text").data;
-  EXPECT_EQ(std::string(reinterpret_cast<const char*>(names.data()), names.size()),
-            std::string("longs\0\0\0", 8));
-}
-
 TEST(List, ShowsProgressAgeAndState) {
   const Temporary tmp;
   fill(tmp / "runs" / "half", {1, 2});
@@ -285,46 +255,6 @@ TEST(Merge, RefusesConflictsAndOtherStudies) {
   EXPECT_FALSE(fs::exists(tmp / "c")) << "nothing half-merged may stay";
   Run::create_or_resume(tmp / "d", {"study", "other = 1\n", 7});
   EXPECT_THROW(merge_runs({tmp / "a", tmp / "d"}, tmp / "c"), ConfigError);
-}
-
-TEST(Exec, CommitsFinishedCellsWhenOneFails) {
-  const Temporary tmp;
-  auto run = Run::create_or_resume(tmp / "a", kInfo);
-  std::vector<std::string> keys;
-  for (int i = 0; i < 50; ++i) keys.push_back(std::to_string(i));
-  std::atomic<int> calls = 0;
-  const auto compute = [&](std::size_t i) -> std::vector<Row> {
-    ++calls;
-    if (i == 25 && calls < 100) throw DomainError("cursed");
-    return {{{"i", i}}};
-  };
-  EXPECT_THROW(run_cells(run, keys, compute, {.quiet = true}), DomainError);
-  const auto done = run.status().done;
-  EXPECT_GE(done, 20);
-  calls = 100;
-  run_cells(run, keys, compute, {.quiet = true});
-  EXPECT_EQ(calls, 100 + 50 - done) << "a finished cell must not be computed again";
-  EXPECT_EQ(run.rows().size(), 50u);
-  const std::vector<std::string> twice{"x", "x"};
-  EXPECT_THROW(run_cells(run, twice, compute, {.quiet = true}), ArgumentError);
-}
-
-TEST(Exec, ShardNames) {
-  for (const char* bad : {"0/2", "3/2", "1", "/2", "1/", "a/b", "1/2x", "-1/2"}) {
-    EXPECT_THROW(set_shard(bad), ArgumentError) << bad;
-  }
-  EXPECT_NO_THROW(set_shard("2/2"));
-  set_shard("");
-}
-
-TEST(Progress, Texts) {
-  EXPECT_EQ(duration_text(59.4), "59s");
-  EXPECT_EQ(duration_text(200), "3m 20s");
-  EXPECT_EQ(duration_text(7500), "2h 05m");
-  EXPECT_EQ(duration_text(100000), "1d 03h");
-  EXPECT_EQ(progress_text(10, 110, 2), "10/110 cells  2/s  50s left");
-  EXPECT_EQ(progress_text(5, 5, 123.4), "5/5 cells  123/s");
-  EXPECT_EQ(progress_text(5, 9, 0, "steps"), "5/9 steps");
 }
 
 TEST(Files, LineDifference) {

@@ -1,16 +1,17 @@
-#include "esscher/store/signals.h"
+#include "cli/process/signals.h"
 
-namespace esscher {
+namespace esscher::cli {
 namespace {
 
-volatile std::sig_atomic_t g_caught = 0;
+static_assert(StopFlag::is_always_lock_free, "a signal handler may set it");
+StopFlag g_stop = false;
 
-void note(int signal) { g_caught = signal; }
+void note(int) { g_stop = true; }
 
 }  // namespace
 
 StopSignals::StopSignals() {
-  g_caught = 0;
+  g_stop = false;
   struct sigaction action {};
   action.sa_handler = note;
   // Reset to the default after the first; SA_RESTART keeps writes of other threads whole.
@@ -24,6 +25,6 @@ StopSignals::~StopSignals() {
   sigaction(SIGTERM, &old_term_, nullptr);
 }
 
-int StopSignals::caught() { return g_caught; }
+const StopFlag& StopSignals::flag() { return g_stop; }
 
-}  // namespace esscher
+}  // namespace esscher::cli

@@ -4,10 +4,13 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
-namespace esscher {
+#include "esscher/store/exec.h"
+
+namespace esscher::cli {
 
 class Progress {
  public:
@@ -39,10 +42,28 @@ class Progress {
   Clock::time_point last_;
 };
 
+// The same for the cells of a run. It begins with the first call of show(), and its last line is
+// printed when it goes.
+class CellBar {
+ public:
+  explicit CellBar(bool quiet) : quiet_(quiet) {}
+  ~CellBar();
+  CellBar(const CellBar&) = delete;
+  CellBar& operator=(const CellBar&) = delete;
+
+  void show(const CellProgress& progress);
+  void say(const std::string& text);
+
+ private:
+  bool quiet_;
+  bool failure_told_ = false;
+  std::optional<Progress> progress_;
+};
+
 // "120/1000 cells  12.3/s  1m 11s left": `rate` per second, 0 if not known yet.
 std::string progress_text(std::int64_t done, std::int64_t total, double rate,
                           std::string_view unit = "cells");
 // "45s", "3m 20s", "2h 05m", "3d 04h"
 std::string duration_text(double seconds);
 
-}  // namespace esscher
+}  // namespace esscher::cli

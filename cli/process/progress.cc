@@ -1,4 +1,4 @@
-#include "esscher/store/progress.h"
+#include "cli/process/progress.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <utility>
 
-namespace esscher {
+namespace esscher::cli {
 namespace {
 
 constexpr std::chrono::milliseconds kTerminalPeriod{100};
@@ -90,4 +90,22 @@ void Progress::print(bool last) {
   std::fflush(stderr);
 }
 
-}  // namespace esscher
+CellBar::~CellBar() {
+  if (progress_) progress_->finish();
+}
+
+void CellBar::show(const CellProgress& progress) {
+  if (!progress_) progress_.emplace(progress.resumed, progress.total, quiet_);
+  if (!progress.failed.empty() && !failure_told_) {
+    progress_->say("cell " + progress.failed + " failed");
+    failure_told_ = true;
+  }
+  progress_->update(progress.done);
+}
+
+void CellBar::say(const std::string& text) {
+  if (!progress_) progress_.emplace(0, 0, quiet_);
+  progress_->say(text);
+}
+
+}  // namespace esscher::cli
