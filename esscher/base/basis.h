@@ -2,7 +2,7 @@
 //
 //   A P = Q R,  rank = the first columns with |R_ii| > floor, and at most `most` of them.
 //
-// A function, because every file that compiles Eigen's pivoted QR itself pays eight seconds for it.
+// This is a function because every file that compiles Eigen's pivoted QR pays eight seconds for it.
 #pragma once
 
 #include "esscher/base/linalg.h"
