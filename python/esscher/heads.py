@@ -65,12 +65,16 @@ def heads(
     tolerance: float = 0.1,
     seed: int = 0,
 ) -> List[Diagnosis]:
-    """One record per head: the rows of ``esscher heads --json``, ``verdict`` in words and the numbers behind it.
+    """One dictionary per head: ``verdict`` in words, ``verdict_kind`` for programs, and the numbers behind them.
+
+    The keys are the columns of a run of ``esscher heads --out``. Arrays are NumPy arrays, ``mixtures``, ``cost`` and
+    ``prefixes`` are lists of dictionaries. ``linear_from`` is ``math.inf`` if no prompt of up to 10^15 tokens is long
+    enough; what a head does not have is None.
 
     ``heads(Q, K, V)``: the queries [m,dk], keys [n,dk] and values [n,dv] that entered a softmax, or stacked heads
     [h,m,dk], [h,n,dk], [h,n,dv]. ``heads(path)``: every head of a .safetensors or .npz file or of a folder of .npy
-    files. scale is the file's or 1/sqrt(dk), causal the file's or False, unless given; queries is how many to use,
-    or which.
+    files. Unless they are given, scale is that of the file or 1/sqrt(dk), and causal that of the file or False.
+    queries is how many queries to use, or a list of their numbers.
 
     >>> import numpy as np, esscher as es
     >>> X = np.random.default_rng(0).normal(size=(3, 400, 4))
@@ -79,6 +83,9 @@ def heads(
     >>> row, = es.heads(X[0], X[0], X[0], scale=0.1)
     >>> sorted({"verdict", "tau2", "ess"} & set(row))
     ['ess', 'tau2', 'verdict']
+    >>> frozen, = es.heads(X[0], X[0], X[0], scale=100.0, components=[])
+    >>> frozen["linear_from"], frozen["best_k"]
+    (inf, None)
     """
     options = {
         "components": list(components),

@@ -6,6 +6,7 @@
 #include "calls.h"
 #include "esscher/heads/diagnose.h"
 #include "esscher/heads/load.h"
+#include "rows.h"
 
 namespace esscher::python {
 namespace {
@@ -20,13 +21,9 @@ HeadOptions head_options(const py::dict& given) {
   return options;
 }
 
-py::object diagnose_all(const std::vector<Head>& heads, const py::dict& given) {
+py::list diagnose_all(const std::vector<Head>& heads, const py::dict& given) {
   const HeadOptions options = head_options(given);
-  return out(long_call([&] {
-    Json rows = Json::array();
-    for (const HeadDiagnosis& row : diagnose(heads, options)) rows.push_back(to_json(row));
-    return rows;
-  }));
+  return list_of(long_call([&] { return diagnose(heads, options); }));
 }
 
 }  // namespace

@@ -178,7 +178,10 @@ def test_twins_come_closer_with_length():
 def test_heads_of_arrays():
     X = np.random.default_rng(1).normal(size=(600, 4))
     (row,) = es.heads(X[:50], X, X, scale=0.2)
-    assert row["n"] == 600 and row["verdict"]
+    assert row["n"] == 600 and row["verdict"] and row["verdict_kind"] in ("linear_here", "linear_from")
+    assert isinstance(row["score_histogram"], np.ndarray) and row["mixtures"][0]["split_lin_c"] > 0
+    (frozen,) = es.heads(X[:50], X, X, scale=1e3, components=[2])
+    assert frozen["linear_from"] == np.inf and frozen["mixtures"][0]["control_lin_c"] is None
     (few,) = es.heads(X[:50], X, X, scale=0.2, components=[3], queries=[1, 7])
     assert few["queries"] == 2 and [m["k"] for m in few["mixtures"]] == [3]
     with pytest.raises(es.Error):
@@ -196,7 +199,7 @@ def test_stacked_heads_share_keys():
     rows = es.heads(X, X[:2], X[:2], causal=True, components=[2])
     (third,) = es.heads(X[2], X[1], X[1], causal=True, components=[2])
     assert [row["head"] for row in rows] == ["head.0", "head.1", "head.2", "head.3"]
-    assert {**rows[2], "head": "head"} == third
+    np.testing.assert_equal({**rows[2], "head": "head"}, third)
     with pytest.raises(es.DimensionError):
         es.heads(X, X[:3], X[:3])
     X[1, 5, 0] = np.nan
