@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "esscher/simd/targets-inl.h"
+#include "esscher/simd/detail/dispatch.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "esscher/random/normal_sequences.cc"
@@ -64,7 +64,7 @@ HWY_EXPORT(sequences_double);
 void fill_normal_sequences(const Stream& stream, std::span<const std::uint64_t> first_block,
                            std::span<double> out) {
   if (first_block.empty()) return;
-  HWY_DYNAMIC_DISPATCH(sequences_double)(stream, first_block, out);
+  ESSCHER_DISPATCH(sequences_double)(stream, first_block, out);
 }
 
 }  // namespace esscher

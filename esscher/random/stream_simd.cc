@@ -3,7 +3,7 @@
 #include <cstddef>
 
 #include "esscher/random/stream.h"
-#include "esscher/simd/targets-inl.h"
+#include "esscher/simd/detail/dispatch.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "esscher/random/stream_simd.cc"
@@ -105,7 +105,7 @@ void Stream::fill_uniform(std::uint64_t first, std::span<double> out) const {
   fill<2>(
       first, out, [&](std::uint64_t i) { return uniform(i); },
       [&](std::uint64_t block, std::size_t blocks, double* to) {
-        return HWY_DYNAMIC_DISPATCH(fill_uniform_blocks)(*this, block, blocks, to);
+        return ESSCHER_DISPATCH(fill_uniform_blocks)(*this, block, blocks, to);
       });
 }
 
@@ -113,7 +113,7 @@ void Stream::fill_normal(std::uint64_t first, std::span<double> out) const {
   fill<2>(
       first, out, [&](std::uint64_t i) { return normal(i); },
       [&](std::uint64_t block, std::size_t blocks, double* to) {
-        return HWY_DYNAMIC_DISPATCH(fill_normal_blocks)(*this, block, blocks, to);
+        return ESSCHER_DISPATCH(fill_normal_blocks)(*this, block, blocks, to);
       });
 }
 
@@ -121,7 +121,7 @@ void Stream::fill_normal(std::uint64_t first, std::span<float> out) const {
   fill<4>(
       first, out, [&](std::uint64_t i) { return normal32(i); },
       [&](std::uint64_t block, std::size_t blocks, float* to) {
-        return HWY_DYNAMIC_DISPATCH(fill_normal32_blocks)(*this, block, blocks, to);
+        return ESSCHER_DISPATCH(fill_normal32_blocks)(*this, block, blocks, to);
       });
 }
 

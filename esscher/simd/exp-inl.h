@@ -21,7 +21,7 @@
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace esscher::simd::HWY_NAMESPACE {
+namespace esscher::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 template <class D, std::enable_if_t<sizeof(hn::TFromD<D>) == 4>* = nullptr>
@@ -72,18 +72,18 @@ HWY_INLINE hn::Vec<D> exp_core(D d, hn::Vec<D> x) {
 template <class D>
 HWY_INLINE hn::Vec<D> exp_of_nonpositive(D d, hn::Vec<D> x) {
   using T = hn::TFromD<D>;
-  return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, exp_contract<T>().lowest)), exp_core(d, x));
+  return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, simd::exp_contract<T>().lowest)), exp_core(d, x));
 }
 
 // e^x for every x.
 template <class D>
 HWY_INLINE hn::Vec<D> exp_everywhere(D d, hn::Vec<D> x) {
   using T = hn::TFromD<D>;
-  return hn::IfThenElse(hn::Gt(x, hn::Set(d, exp_contract<T>().highest)),
+  return hn::IfThenElse(hn::Gt(x, hn::Set(d, simd::exp_contract<T>().highest)),
                         hn::Set(d, std::numeric_limits<T>::infinity()), exp_of_nonpositive(d, x));
 }
 
-}  // namespace esscher::simd::HWY_NAMESPACE
+}  // namespace esscher::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif  // per-target include guard

@@ -11,7 +11,7 @@
 #include "esscher/simd/exp-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace esscher::simd::HWY_NAMESPACE {
+namespace esscher::HWY_NAMESPACE {
 
 template <class T>
 void exp_values(const T* x, T* y, std::size_t n) {
@@ -28,7 +28,7 @@ void exp_values(const T* x, T* y, std::size_t n) {
 void exp_float(const float* x, float* y, std::size_t n) { exp_values(x, y, n); }
 void exp_double(const double* x, double* y, std::size_t n) { exp_values(x, y, n); }
 
-}  // namespace esscher::simd::HWY_NAMESPACE
+}  // namespace esscher::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

@@ -11,11 +11,11 @@
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace esscher::simd::HWY_NAMESPACE {
+namespace esscher::HWY_NAMESPACE {
 
 const char* target_name() { return hwy::TargetName(HWY_TARGET); }
 
-}  // namespace esscher::simd::HWY_NAMESPACE
+}  // namespace esscher::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

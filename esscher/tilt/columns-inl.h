@@ -16,7 +16,7 @@
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace esscher::detail::HWY_NAMESPACE {
+namespace esscher::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // A transposed tile: coordinate j of token l is at p + j * stride + l, relative to the shift.
@@ -199,7 +199,7 @@ HWY_INLINE void sum_columns_of(D d, Columns<T> x, std::size_t m, const T* w, con
   if (j < x.d) sum_some_columns<1, kPair>(d, x, m, j, w, k, sum, product);
 }
 
-}  // namespace esscher::detail::HWY_NAMESPACE
+}  // namespace esscher::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif  // per-target include guard

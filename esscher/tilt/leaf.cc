@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "esscher/simd/detail/dispatch.h"
+#include "esscher/tilt/detail/arena.h"
 #include "hwy/aligned_allocator.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -18,7 +19,11 @@
 #include "esscher/tilt/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace esscher::detail::HWY_NAMESPACE {
+namespace esscher::HWY_NAMESPACE {
+
+using detail::choose_shift;
+using detail::LeafSums;
+using detail::LeafTask;
 
 // The largest number of tokens in a tile. Sums in T have at most this many terms, and the tile
 // stays in cache between the dot products and the sums.
@@ -77,8 +82,8 @@ class Leaf {
     allocate();
     choose_shift(task.keys, keys_.shift);
     if (!one_matrix_) choose_shift(task.values, values_.shift);
-    a_offset_ = Dot(task.a, keys_.shift, task.keys.d);
-    if (task.r != nullptr) r_offset_ = Dot(task.r, values_.shift, task.values.d);
+    a_offset_ = dot(task.a, keys_.shift, task.keys.d);
+    if (task.r != nullptr) r_offset_ = dot(task.r, values_.shift, task.values.d);
   }
 
   void run() {
@@ -107,7 +112,6 @@ class Leaf {
     const std::size_t width = std::max(dk, dv), tile = tile_ + kColumnUnit * N;
     const std::size_t rows = short_ ? 0 : tile_;
     const std::size_t second = task_.second ? width * width : 0;
-    std::size_t used = 0;
     const std::size_t total = width * (8 + 2 * rows) + 3 * tile + second +
                               (2 * width + second) * 8 / sizeof(T) + 64 + (short_ ? dk * tile : 0);
     static thread_local hwy::AlignedFreeUniquePtr<T[]> block;
@@ -116,40 +120,31 @@ class Leaf {
       block = hwy::AllocateAligned<T>(total);
       capacity = total;
     }
-    const auto take = [&](std::size_t n) {
-      T* p = block.get() + used;
-      used += n;
-      return p;
-    };
-    const auto take_zero = [&](std::size_t n) {
-      T* p = take(n);
-      std::fill_n(p, n, T(0));
-      return p;
-    };
-    keys_ = {task_.keys, dk, take_zero(dk), take(rows * dk)};
-    values_ = {task_.values, dv, take_zero(dv), take(rows * dv)};
+    detail::Arena<T> arena(block.get(), total);
+    keys_ = {task_.keys, dk, arena.take_zero(dk), arena.take(rows * dk)};
+    values_ = {task_.values, dv, arena.take_zero(dv), arena.take(rows * dv)};
     if (one_matrix_) values_.shift = keys_.shift;
-    a_ = take_zero(dk);
+    a_ = arena.take_zero(dk);
     std::copy_n(task_.a, task_.keys.d, a_);
-    r_ = take_zero(dv);
+    r_ = arena.take_zero(dv);
     if (task_.r != nullptr) std::copy_n(task_.r, task_.values.d, r_);
-    s_ = take(tile);
-    t_ = take(tile);
-    k_ = take(tile);
+    s_ = arena.take(tile);
+    t_ = arena.take(tile);
+    k_ = arena.take(tile);
     x_ = task_.of_keys ? &keys_ : &values_;
-    if (short_) columns_ = {take(dk * tile), tile, static_cast<std::size_t>(task_.keys.d)};
-    tile_sum_ = take_zero(width);
-    tile_product_ = take_zero(width);
-    tile_second_ = take(second);
-    used = (used + 2 * N - 1) / (2 * N) * (2 * N);  // align doubles like vectors of doubles
-    auto* wide = reinterpret_cast<double*>(take((2 * width + second) * 8 / sizeof(T)));
+    if (short_) columns_ = {arena.take(dk * tile), tile, static_cast<std::size_t>(task_.keys.d)};
+    tile_sum_ = arena.take_zero(width);
+    tile_product_ = arena.take_zero(width);
+    tile_second_ = arena.take(second);
+    arena.align(2 * N);  // doubles like vectors of doubles
+    auto* wide = reinterpret_cast<double*>(arena.take((2 * width + second) * 8 / sizeof(T)));
     std::fill_n(wide, 2 * width + second, 0.0);
     sum_ = wide;
     product_ = wide + width;
     second_ = wide + 2 * width;
   }
 
-  static double Dot(const T* a, const T* b, Index d) {
+  static double dot(const T* a, const T* b, Index d) {
     double sum = 0;
     for (Index j = 0; j < d; ++j) sum += static_cast<double>(a[j]) * static_cast<double>(b[j]);
     return sum;
@@ -225,7 +220,7 @@ class Leaf {
     const auto max_l = hn::Set(d, max_);
     auto norm_v = hn::Zero(d), t_v = hn::Zero(d);
     for (std::size_t l = 0; l < m; l += N) {
-      const auto w = simd::HWY_NAMESPACE::exp_of_nonpositive(d, hn::Sub(hn::Load(d, s + l), max_l));
+      const auto w = exp_of_nonpositive(d, hn::Sub(hn::Load(d, s + l), max_l));
       hn::Store(w, d, s + l);
       norm_v = hn::Add(norm_v, w);
       if (kProduct) t_v = hn::MulAdd(w, hn::Load(d, t + l), t_v);
@@ -332,9 +327,7 @@ void run_leaf_kernel(const LeafTask<T>& task, LeafSums& sums) {
 
 void leaf_float(const LeafTask<float>& task, LeafSums& sums) { run_leaf_kernel(task, sums); }
 void leaf_double(const LeafTask<double>& task, LeafSums& sums) { run_leaf_kernel(task, sums); }
-const char* target_name() { return hwy::TargetName(HWY_TARGET); }
-
-}  // namespace esscher::detail::HWY_NAMESPACE
+}  // namespace esscher::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
@@ -343,7 +336,6 @@ namespace detail {
 
 HWY_EXPORT(leaf_float);
 HWY_EXPORT(leaf_double);
-HWY_EXPORT(target_name);
 
 void run_leaf(const LeafTask<float>& task, LeafSums& sums) {
   ESSCHER_DISPATCH(leaf_float)(task, sums);
@@ -352,8 +344,6 @@ void run_leaf(const LeafTask<float>& task, LeafSums& sums) {
 void run_leaf(const LeafTask<double>& task, LeafSums& sums) {
   ESSCHER_DISPATCH(leaf_double)(task, sums);
 }
-
-static std::string leaf_target() { return ESSCHER_DISPATCH(target_name)(); }
 
 template <class T>
 TiltState leaf_state(const LeafTask<T>& task) {
@@ -374,7 +364,7 @@ template TiltState leaf_state(const LeafTask<double>&);
 
 }  // namespace detail
 
-std::string tilt_target() { return detail::leaf_target(); }
+std::string tilt_target() { return simd::active_target(); }
 
 }  // namespace esscher
 #endif

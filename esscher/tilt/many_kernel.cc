@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "esscher/simd/detail/dispatch.h"
+#include "esscher/tilt/detail/arena.h"
 #include "esscher/tilt/detail/shift.h"
 #include "esscher/tilt/many.h"
 #include "hwy/aligned_allocator.h"
@@ -18,8 +19,12 @@
 #include "esscher/tilt/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace esscher::detail::HWY_NAMESPACE {
+namespace esscher::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
+
+using detail::choose_shift;
+using detail::ManySums;
+using detail::ManyTask;
 
 // Rows of the register tile, and tokens per tile of sums.
 inline constexpr std::size_t kRows = 6, kTokens = 16 * kRows;
@@ -88,7 +93,7 @@ class Many {
     choose_shift(task.keys, key_shift_);
     choose_shift(task.values, value_shift_);
     for (std::size_t q = 0; q < q_; ++q) {
-      const T* a = Row(task.queries, q);
+      const T* a = row(task.queries, q);
       T* column = packed_queries_ + q / panel_ * panel_ * dk_ + q % panel_;
       for (std::size_t j = 0; j < dk_; ++j) column[j * panel_] = a[j];
     }
@@ -129,19 +134,18 @@ class Many {
                               q_padded_ * (dk_ + kTokens + 1 + wide + dv_ * wide);
     block_ = hwy::AllocateAligned<T>(total);
     std::fill_n(block_.get(), total, T(0));
-    T* p = block_.get();
-    const auto take = [&p](std::size_t size) { return (p += size) - size; };
-    key_shift_ = take(dk_padded_);
-    value_shift_ = take(dv_padded_);
-    keys_ = take(kRows * dk_padded_);
-    values_ = take(kTokens * dv_padded_);
-    tile_sum_ = take(dv_ * panel_);
-    packed_queries_ = take(q_padded_ * dk_);
-    scores_ = take(q_padded_ * kTokens);
-    max_ = take(q_padded_);
+    detail::Arena<T> arena(block_.get(), total);
+    key_shift_ = arena.take(dk_padded_);
+    value_shift_ = arena.take(dv_padded_);
+    keys_ = arena.take(kRows * dk_padded_);
+    values_ = arena.take(kTokens * dv_padded_);
+    tile_sum_ = arena.take(dv_ * panel_);
+    packed_queries_ = arena.take(q_padded_ * dk_);
+    scores_ = arena.take(q_padded_ * kTokens);
+    max_ = arena.take(q_padded_);
     std::fill_n(max_, q_padded_, -std::numeric_limits<T>::infinity());
-    norm_ = reinterpret_cast<double*>(take(q_padded_ * wide));
-    sum_ = reinterpret_cast<double*>(take(q_padded_ * dv_ * wide));
+    norm_ = reinterpret_cast<double*>(arena.take(q_padded_ * wide));
+    sum_ = reinterpret_cast<double*>(arena.take(q_padded_ * dv_ * wide));
   }
 
   // Reads `rows` tokens from first + l on, scores them and keeps their values for the sums. It
@@ -152,8 +156,8 @@ class Many {
       const std::size_t i = first + l + g;
       fetch(task_.keys, i + kRows);
       fetch(task_.values, i + kRows);
-      store_shifted(D(), Row(task_.keys, i), key_shift_, dk_, keys_ + g * dk_padded_);
-      store_shifted(D(), Row(task_.values, i), value_shift_, dv_, values_ + (l + g) * dv_padded_);
+      store_shifted(D(), row(task_.keys, i), key_shift_, dk_, keys_ + g * dk_padded_);
+      store_shifted(D(), row(task_.values, i), value_shift_, dv_, values_ + (l + g) * dv_padded_);
     }
     for (std::size_t q = 0; q < q_padded_; q += panel_) {
       matrix_times_panel(D(), keys_, rows, dk_padded_, 1, packed_queries_ + q * dk_, dk_,
@@ -161,7 +165,7 @@ class Many {
     }
   }
 
-  static const T* Row(const Rows<T>& x, std::size_t l) {
+  static const T* row(const Rows<T>& x, std::size_t l) {
     return x.data + l * static_cast<std::size_t>(x.stride);
   }
 
@@ -169,8 +173,8 @@ class Many {
   static HWY_INLINE void fetch(const Rows<T>& x, std::size_t l) {
     if (l >= static_cast<std::size_t>(x.n)) return;
     constexpr std::size_t kLine = 64 / sizeof(T);
-    const T* row = Row(x, l);
-    for (std::size_t j = 0; j < static_cast<std::size_t>(x.d); j += kLine) hwy::Prefetch(row + j);
+    const T* from = row(x, l);
+    for (std::size_t j = 0; j < static_cast<std::size_t>(x.d); j += kLine) hwy::Prefetch(from + j);
   }
 
   void add_bias(std::size_t first, std::size_t m) {
@@ -201,8 +205,7 @@ class Many {
     const auto base = hn::IfThenZeroElse(hn::Eq(max, lowest), max);
     auto norm = hn::Zero(d);
     for (std::size_t l = 0; l < m; ++l) {
-      const auto w =
-          simd::HWY_NAMESPACE::exp_of_nonpositive(d, hn::Sub(hn::Load(d, s + l * panel_), base));
+      const auto w = exp_of_nonpositive(d, hn::Sub(hn::Load(d, s + l * panel_), base));
       hn::Store(w, d, s + l * panel_);
       norm = hn::Add(norm, w);
     }
@@ -215,16 +218,16 @@ class Many {
     if (norm_[q] == 0 || from == to) return;
     const double factor = std::exp(static_cast<double>(from) - static_cast<double>(to));
     norm_[q] *= factor;
-    for (std::size_t j = 0; j < dv_; ++j) SumAt(q, j) *= factor;
+    for (std::size_t j = 0; j < dv_; ++j) sum_at(q, j) *= factor;
   }
 
-  double& SumAt(std::size_t q, std::size_t j) {
+  double& sum_at(std::size_t q, std::size_t j) {
     return sum_[q / panel_ * panel_ * dv_ + j * panel_ + q % panel_];
   }
 
   void finish(ManySums& out) {
     for (std::size_t q = 0; q < q_; ++q) {
-      const T* a = Row(task_.queries, q);
+      const T* a = row(task_.queries, q);
       double offset = 0;
       for (std::size_t j = 0; j < dk_; ++j) {
         offset += static_cast<double>(a[j]) * static_cast<double>(key_shift_[j]);
@@ -234,7 +237,7 @@ class Many {
       out.max[i] = static_cast<double>(max_[q]) + offset;
       for (std::size_t j = 0; j < dv_; ++j) {
         out.sum(i, static_cast<Index>(j)) =
-            SumAt(q, j) + norm_[q] * static_cast<double>(value_shift_[j]);
+            sum_at(q, j) + norm_[q] * static_cast<double>(value_shift_[j]);
       }
     }
   }
@@ -256,7 +259,7 @@ class Many {
 void many_float(const ManyTask<float>& task, ManySums& sums) { Many<float>(task).run(sums); }
 void many_double(const ManyTask<double>& task, ManySums& sums) { Many<double>(task).run(sums); }
 
-}  // namespace esscher::detail::HWY_NAMESPACE
+}  // namespace esscher::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

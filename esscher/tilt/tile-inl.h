@@ -13,7 +13,7 @@
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace esscher::detail::HWY_NAMESPACE {
+namespace esscher::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // Row l is at p + l * stride. Each row may be read up to the next multiple of the vector size.
@@ -202,7 +202,7 @@ HWY_INLINE void add_to(double* HWY_RESTRICT sum, const T* HWY_RESTRICT part, std
   }
 }
 
-}  // namespace esscher::detail::HWY_NAMESPACE
+}  // namespace esscher::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif  // per-target include guard

@@ -91,7 +91,7 @@ class TiltStream {
   std::unique_ptr<State> state_;
 };
 
-// The name of the target on which the tilt kernels run, as the kernels themselves report it.
+// The name of the target on which the tilt kernels run: simd::active_target().
 std::string tilt_target();
 
 }  // namespace esscher

@@ -6,7 +6,6 @@
 #include "esscher/base/length.h"
 #include "esscher/base/linalg.h"
 #include "esscher/base/parallel.h"
-#include "esscher/json/json.h"
 #include "tests/testing.h"
 
 namespace esscher {
@@ -40,14 +39,6 @@ TEST(Linalg, RefusesWhatIsNotPsd) {
   const Matrix nan = Matrix::Constant(2, 2, std::nan(""));
   EXPECT_THROW(psd_factor("test", "G", nan), ArgumentError);
   EXPECT_THROW(psd_factor("test", "G", Matrix::Zero(2, 3)), DimensionError);
-}
-
-TEST(Json, IsStrict) {
-  EXPECT_EQ(parse_json("t", R"({"a":[1,2]})")["a"][1], 2);
-  EXPECT_THROW(parse_json("t", R"({"a":1,"a":2})"), FileError);
-  EXPECT_THROW(parse_json("t", R"({"a":1} x)"), FileError);
-  EXPECT_THROW(parse_json("t", std::string(1000, '[')), FileError);
-  EXPECT_EQ(dump(number(std::nan(""))), "null");
 }
 
 TEST(Parallel, CallsEveryIndexOnceAndRethrows) {

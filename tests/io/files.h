@@ -8,11 +8,12 @@
 
 #include "esscher/base/error.h"
 #include "esscher/io/file.h"
+#include "tests/testing.h"
 
 namespace esscher::testing {
 
 inline std::filesystem::path data_file(const std::string& name) {
-  return std::filesystem::path(ESSCHER_SOURCE_DIR) / "tests/data/io" / name;
+  return std::filesystem::path(source_dir()) / "tests/data/io" / name;
 }
 
 // The message of the FileError that `call` throws, or "no error".

@@ -8,6 +8,7 @@
 
 #include "esscher/random/stream.h"
 #include "esscher/simd/targets.h"
+#include "tests/testing.h"
 
 namespace esscher {
 namespace {
@@ -19,7 +20,7 @@ struct Answer {
 };
 
 std::vector<Answer> known_answers() {
-  std::ifstream file(ESSCHER_SOURCE_DIR "/tests/data/philox_kat.txt");
+  std::ifstream file(testing::source_dir() + "/tests/data/philox_kat.txt");
   std::vector<Answer> answers;
   for (std::string line; std::getline(file, line);) {
     if (line.starts_with('#')) continue;

@@ -1,7 +1,7 @@
 // Laws of the draws. Every statistic is compared at the suite's two-sided z = kSigmas (2e-9).
-#include <Eigen/LU>
 #include <gtest/gtest.h>
 
+#include <Eigen/LU>
 #include <boost/math/distributions/chi_squared.hpp>
 #include <cmath>
 #include <numbers>

@@ -1,8 +1,8 @@
 #include "esscher/simd/gemm.h"
 
-#include <Eigen/LU>
 #include <gtest/gtest.h>
 
+#include <Eigen/LU>
 #include <cmath>
 #include <vector>
 
