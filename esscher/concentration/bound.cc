@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 
 #include "esscher/base/error.h"
+#include "esscher/base/number_text.h"
 #include "esscher/estimate/smallest_length.h"
 #include "esscher/prompt/errors.h"
 
@@ -14,20 +14,13 @@ namespace {
 
 constexpr Index kTokens = 512;  // of mu per query, for its tilted moments
 
-// Four digits, for sentences.
-std::string brief(double x) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4g", x);
-  return text;
-}
-
 Hypothesis centred(const std::string& who, const AnyMeasure& m) {
   const double norm = m.mean().norm();
   return {who + " is centred", norm <= 1e-12, norm, "|mean| = " + brief(norm)};
 }
 
-// E |z'|^p under the tilted law, p = 4 and 8, by weighting one set of tokens; a large share of one
-// token means the estimate is a lower end.
+// E |z'|^p under the tilted law for p = 4 and 8, by weighting one set of tokens. If one token has a
+// large share of the weight, the estimate is likely too low.
 Vector tilted_moments(const Matrix& tokens, const Vector& a) {
   const Vector s = tokens * a;
   const Vector w = (s.array() - s.maxCoeff()).exp();
@@ -74,15 +67,15 @@ void add_moments(const Problem& problem, const Matrix& z, std::uint64_t seed,
 BoundFit fit_bound(Metric metric, const StudyResult& result, double sigma) {
   BoundFit fit;
   fit.metric = metric;
-  if (metric != Metric::output && metric != Metric::grad_v) fit.sigma_power = 12, fit.log_power = 2;
+  if (reads_covariance(metric)) fit.sigma_power = 12, fit.log_power = 2;
   std::vector<const StudyRow*> rows;
   for (const StudyRow& r : result.rows) {
     if (r.metric == metric && r.L >= 2 && r.value > 0) rows.push_back(&r);
   }
   if (rows.size() < 4) return fit;
   const std::size_t half = (rows.size() + 1) / 2;
-  // The exponent: the slowest local decay seen, so that ln L is slack and not a parameter; the
-  // interval's upper end is used for c_1.
+  // The exponent is the slowest local decay seen, so that ln L is slack and not a parameter. c_1 comes
+  // from the upper ends of the intervals.
   double g = std::numeric_limits<double>::infinity();
   for (std::size_t i = 0; i + 1 < half; ++i) {
     const double dx =
@@ -119,7 +112,7 @@ double bound_at(const BoundFit& fit, double sigma, std::int64_t L) {
 std::int64_t bound_length(const BoundFit& fit, double sigma, double eps) {
   if (!(fit.c2 > 0) || !(fit.c1 > 0)) return 0;
   constexpr std::int64_t kMax = 1000000000000000000;
-  // (ln L)^p / L^g rises up to L = e^{p/g}; only the falling branch is an answer.
+  // (ln L)^p / L^g rises up to L = e^{p/g}. The answer lies on the falling branch.
   const double peak = std::exp(std::min(41.0, fit.log_power * sigma * sigma / fit.c2));
   const std::int64_t from = std::max<std::int64_t>(2, static_cast<std::int64_t>(peak));
   const auto bound = [&](std::int64_t L) { return bound_at(fit, sigma, L); };
@@ -153,55 +146,32 @@ BoundReport check_bound(Proposition proposition, const Problem& problem, const S
 
   // sigma < 1 satisfies the definition with sigma = 1 as well.
   report.sigma = std::max(1.0, sigma);
-  std::string failing;
-  for (const Hypothesis& x : h) {
-    if (!x.holds) failing += (failing.empty() ? "" : "; ") + x.name + " fails (" + x.text + ")";
-  }
-  bool holds = true;
   if (std::isfinite(sigma)) {
     for (const MetricFit& m : result.fits) {
-      const bool wanted = proposition == Proposition::prop31 ? m.metric == Metric::output
-                                                             : m.metric != Metric::output;
-      if (!wanted) continue;
-      const BoundFit fit = fit_bound(m.metric, result, report.sigma);
-      if (fit.fitted_up_to == 0) continue;
-      holds = holds && fit.holds;
-      report.fits.push_back(fit);
+      if ((m.metric == Metric::output) != (proposition == Proposition::prop31)) continue;
+      BoundFit fit = fit_bound(m.metric, result, report.sigma);
+      if (fit.fitted_up_to > 0) report.fits.push_back(std::move(fit));
     }
   }
-  report.verdict = failing.empty() ? "all hypotheses hold" : failing;
-  if (report.fits.empty()) {
-    report.verdict +=
-        ". No fit: it needs a finite sigma, a metric of this proposition and 4 lengths >= 2";
-  } else {
-    report.verdict += holds ? ". With constants fitted on the shorter half of the lengths the "
-                              "bound holds on the rest"
-                            : ". With constants fitted on the shorter half of the lengths the "
-                              "bound FAILS on the rest";
-  }
+  report.verdict = bound_verdict(h, report.fits);
   return report;
 }
 
-Json to_json(const BoundReport& report) {
-  Json hypotheses = Json::array(), fits = Json::array();
-  for (const Hypothesis& h : report.hypotheses) {
-    hypotheses.push_back(
-        {{"name", h.name}, {"holds", h.holds}, {"value", number(h.value)}, {"text", h.text}});
+BoundVerdict bound_verdict(std::span<const Hypothesis> hypotheses, std::span<const BoundFit> fits) {
+  std::string text;
+  for (const Hypothesis& x : hypotheses) {
+    if (!x.holds) text += (text.empty() ? "" : "; ") + x.name + " fails (" + x.text + ")";
   }
-  for (const BoundFit& f : report.fits) {
-    fits.push_back({{"metric", name(f.metric)},
-                    {"c1", number(f.c1)},
-                    {"c2", number(f.c2)},
-                    {"fitted_up_to", f.fitted_up_to},
-                    {"holds", f.holds},
-                    {"first_violation", f.first_violation == 0 ? Json() : Json(f.first_violation)},
-                    {"worst_ratio", number(f.worst_ratio)}});
+  if (text.empty()) text = "all hypotheses hold";
+  if (fits.empty()) {
+    return {BoundStatus::no_fit, text +
+                                     ". No fit: it needs a finite sigma, a metric of this "
+                                     "proposition and 4 lengths >= 2"};
   }
-  return {{"proposition", report.proposition == Proposition::prop31 ? "3.1" : "3.4"},
-          {"sigma", number(report.sigma)},
-          {"hypotheses", std::move(hypotheses)},
-          {"fits", std::move(fits)},
-          {"verdict", report.verdict}};
+  text += ". With constants fitted on the shorter half of the lengths the bound ";
+  const bool holds = std::all_of(fits.begin(), fits.end(), [](const auto& f) { return f.holds; });
+  return {holds ? BoundStatus::holds : BoundStatus::fails,
+          text + (holds ? "holds" : "FAILS") + " on the rest"};
 }
 
 }  // namespace esscher

@@ -54,31 +54,19 @@ double asymptotic_constant(Metric metric, const AnyMeasure& mu, const Attention&
   const Vector a = attention.tilt(z);
   const Vector b = 2 * a;
   const Index d = attention.dim();
-  const Matrix W = attention.V().transpose() * attention.V();
-  const Matrix I = Matrix::Identity(d, d);
+  const MetricForm form = metric_form(metric, attention);
+  const Matrix W = form.left.gram(d);
   try {
     const double scale = std::exp(mu.centred_log_mgf(b) - 2 * mu.centred_log_mgf(a));
     const Vector delta = mu.mean_shift(b) - mu.mean_shift(a);
-    const auto linear = [&](const Matrix& M) {
-      return scale * ((M * mu.tilted_cov(b)).trace() + delta.dot(M * delta));
-    };
-    const auto quadratic = [&](const Matrix& Y, double N) {
-      return scale * N * fourth_moment(mu, b, delta, mu.tilted_cov(a), W, Y);
-    };
-    switch (metric) {
-      case Metric::output: return linear(W);
-      case Metric::grad_v: return static_cast<double>(attention.output_dim()) * linear(I);
-      case Metric::grad_u: return quadratic(I, z.squaredNorm());
-      case Metric::grad_k:
-        return quadratic(I, std::pow(attention.scale(), 2) * (attention.Q() * z).squaredNorm());
-      case Metric::grad_q:
-        return quadratic(std::pow(attention.scale(), 2) * attention.K().transpose() * attention.K(),
-                         z.squaredNorm());
+    if (!form.of_covariance) {
+      return form.left.scale2 * (scale * ((W * mu.tilted_cov(b)).trace() + delta.dot(W * delta)));
     }
+    const Matrix Y = form.right.scale2 * form.right.gram(d);
+    return scale * form.query->norm2(z) * fourth_moment(mu, b, delta, mu.tilted_cov(a), W, Y);
   } catch (const DomainError&) {
     return std::numeric_limits<double>::infinity();
   }
-  throw_argument("asymptotic_constant", "metric", name(metric), "a metric");
 }
 
 double predicted_exponent(double lambda) {

@@ -17,14 +17,10 @@ Matrix score_form(const GaussianLaw& mu, const Attention& attention) {
   return attention.U().transpose() * mu.cov * attention.U();
 }
 
-// Universal functions beyond kMaxTau are continued by their value there: only used to see whether
-// such queries matter.
+// Beyond kMaxTau the universal functions keep their value at kMaxTau. This is only used to see
+// whether such queries matter.
 Universal4 functions(std::int64_t L, double tau, bool order4) {
-  const double inside = std::min(tau, kMaxTau);
-  if (order4) return universal4(L, inside);
-  Universal4 u;
-  static_cast<Universal&>(u) = universal(L, inside);
-  return u;
+  return universal_up_to(order4, L, std::min(tau, kMaxTau));
 }
 
 }  // namespace
@@ -36,25 +32,14 @@ GaussianAverage::GaussianAverage(std::vector<Metric> metrics, const GaussianLaw&
       metrics_(std::move(metrics)),
       law_(score_form(mu, attention), nu.mean, nu.cov) {
   const Index d = attention.dim();
-  const Matrix I = Matrix::Identity(d, d);
-  const Matrix W = attention.V().transpose() * attention.V();
   for (Metric metric : metrics_) {
-    switch (metric) {
-      case Metric::output: add_linear(W, attention, 1); break;
-      case Metric::grad_v:
-        add_linear(I, attention, static_cast<double>(attention.output_dim()));
-        break;
-      case Metric::grad_u: add_quadratic(W, I, I, attention); break;
-      case Metric::grad_k: {
-        const Matrix QQ = attention.Q().transpose() * attention.Q();
-        add_quadratic(W, I, attention.scale() * attention.scale() * QQ, attention);
-        break;
-      }
-      case Metric::grad_q: {
-        const Matrix KK = attention.K().transpose() * attention.K();
-        add_quadratic(W, attention.scale() * attention.scale() * KK, I, attention);
-        break;
-      }
+    const MetricForm form = metric_form(metric, attention);
+    const Matrix W = form.left.gram(d);
+    if (form.of_covariance) {
+      add_quadratic(W, form.right.scale2 * form.right.gram(d),
+                    form.query->scale2 * form.query->gram(d), attention);
+    } else {
+      add_linear(W, attention, form.left.scale2);
     }
   }
   products_.push_back({});  // last column: E_z f(tau), for the effective sample size
@@ -100,14 +85,20 @@ void GaussianAverage::add_quadratic(const Matrix& W, const Matrix& Y, const Matr
   needs4_ = true;
 }
 
-// D(L) is at least of order 1/L, and no error is larger than a power of tau: beyond this node
-// nothing changes the first fourteen digits.
-Index GaussianAverage::used_nodes(std::int64_t L) const {
+Index GaussianAverage::nodes_above(double share, std::int64_t L) const {
   const Vector size = TauLaw::relative_size(rule_.weights);
-  const double floor = size.maxCoeff() * 1e-17 / static_cast<double>(L);
+  const double floor = size.maxCoeff() * share / static_cast<double>(L);
   Index n = size.size();
   while (n > 1 && size[n - 1] < floor) --n;
   return n;
+}
+
+// D(L) is at least of order 1/L, and no error is larger than a power of tau. Nodes beyond this one
+// therefore do not change the first fourteen digits.
+Index GaussianAverage::used_nodes(std::int64_t L) const { return nodes_above(1e-17, L); }
+
+double GaussianAverage::largest_tau(std::int64_t L) const {
+  return rule_.tau[nodes_above(1e-12, L) - 1];
 }
 
 std::vector<AverageError> GaussianAverage::at(std::int64_t L) const {

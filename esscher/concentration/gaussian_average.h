@@ -10,12 +10,12 @@
 //   grad_u  N { [tr(WG) tr(YG) + tr(WGYG)] n2 + tr(WGYG) h2 + (tr(YG) w + tr(WG) n)/t (q - n2)
 //               + 2 (k/t)(q - vh - h2 - n2) + (wn/t^2)(v2 - 4q + 2vh + h2 + 2 n2) }
 //
-// with the ratios of Universal4, and TauLaw integrates them over z. Their limit as L -> infinity,
-// times L:
+// with the ratios of Universal4. TauLaw integrates them over z. As L -> infinity, L times these
+// tends to
 //
 //   output  E e^{t} [tr(WG) + w]       grad_u  E e^{t} N [(tr YG + n)(tr WG + w) + tr WGYG + 2k]
 //
-// finite iff lambda < 1/2, then in closed form.
+// which is finite if and only if lambda < 1/2, and then has a closed form.
 #pragma once
 
 #include <cstdint>
@@ -42,17 +42,21 @@ class GaussianAverage {
 
   [[nodiscard]] const std::vector<Metric>& metrics() const { return metrics_; }
 
-  // One per metric. Throws CapabilityError if queries with tau > kMaxTau carry more than 1e-9 of
-  // it.
+  // One error per metric. Throws CapabilityError if queries with tau > kMaxTau carry more than 1e-9
+  // of an error.
   [[nodiscard]] std::vector<AverageError> at(std::int64_t L) const;
-  // 1 / E_z H: how many tokens a query sees, harmonic mean over queries.
+  // 1 / E_z H, the harmonic mean over queries of the effective sample size.
   [[nodiscard]] double effective_sample_size(std::int64_t L) const;
+
+  // The largest tau that can matter to D(L), read from the weights of the queries alone: beyond it
+  // they carry less than the 1e-9 of D(L) that at() allows, with a margin of a thousand.
+  [[nodiscard]] double largest_tau(std::int64_t L) const;
 
   // lim L D(L) of metric i; infinity in the slow regime.
   [[nodiscard]] double constant(std::size_t i) const;
-  // E_z |X|^2 of metric i: what a relative error is relative to.
+  // E_z |X|^2 of metric i, by which relative errors are divided.
   [[nodiscard]] double limit_norm2(std::size_t i) const;
-  // P(L < e^{tau^2}): queries that see a frozen softmax.
+  // P(L < e^{tau^2}), the fraction of queries that see a frozen softmax.
   [[nodiscard]] double frozen_fraction(std::int64_t L) const;
   [[nodiscard]] const TauLaw& tau_law() const { return law_; }
 
@@ -65,6 +69,8 @@ class GaussianAverage {
     double limit_constant = 0;  // part of |X|^2 that no form of z carries
     Vector limit_linear;        // [d]: part of |X|^2 linear in z
   };
+  // Nodes up to the last whose weight is at least share / L of the largest.
+  [[nodiscard]] Index nodes_above(double share, std::int64_t L) const;
   [[nodiscard]] Index used_nodes(std::int64_t L) const;
   void add_linear(const Matrix& W, const Attention& attention, double factor);
   void add_quadratic(const Matrix& W, const Matrix& Y, const Matrix& N, const Attention& attention);

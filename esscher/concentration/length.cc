@@ -9,33 +9,20 @@
 #include "esscher/base/parallel.h"
 #include "esscher/concentration/constant.h"
 #include "esscher/concentration/detail/length_search.h"
-#include "esscher/concentration/gaussian_average.h"
-#include "esscher/concentration/query_nodes.h"
+#include "esscher/concentration/detail/plan.h"
+#include "esscher/concentration/study.h"
 #include "esscher/estimate/quantile.h"
-#include "esscher/estimate/two_level.h"
-#include "esscher/measure/gaussian_view.h"
+#include "esscher/estimate/tails.h"
 #include "esscher/prompt/errors.h"
-#include "esscher/random/sobol.h"
 
 namespace esscher {
 namespace {
 
-constexpr std::uint64_t kQueryStream = 0, kPromptStream = 1;
-
-// Averages of exact errors over Gaussian queries go by nets; quantiles need independent draws.
-bool nets_serve(const Problem& p) {
-  return p.nu && gaussian_law(*p.nu) && p.mu.dim() <= kMaxSobolDims;
-}
-
-QueryNodes draw_queries(const Problem& p, const LengthOptions& o, Engine engine) {
-  if (!p.nu) return {p.points, Vector::Ones(p.points.rows())};
-  if (engine == Engine::exact && !o.quantile && nets_serve(p)) {
-    return sobol_queries(*gaussian_law(*p.nu), score_form(*gaussian_mixture_law(p.mu), p.attention),
-                         o.queries, Stream(o.seed).split(kQueryStream));
-  }
-  return {p.nu->sample(Stream(o.seed).split(kQueryStream), o.queries).tokens(),
-          Vector::Ones(o.queries)};
-}
+struct Question {
+  const Problem& problem;
+  const LengthOptions& options;
+  const QueryPlan& plan;
+};
 
 double mean_of(const std::vector<double>& x) {
   double sum = 0;
@@ -43,225 +30,232 @@ double mean_of(const std::vector<double>& x) {
   return sum / static_cast<double>(x.size());
 }
 
-// The squared size of X at one query.
+// The squared size of X at one query; DomainError where X does not exist.
 double limit_norm2(Metric metric, const Problem& p, const VectorView& z) {
+  const MetricForm form = metric_form(metric, p.attention);
   const Vector a = p.attention.tilt(z);
-  const Vector m = p.mu.tilted_mean(a);
-  const double dv = static_cast<double>(p.attention.output_dim());
-  if (metric == Metric::output) return (p.attention.V() * m).squaredNorm();
-  if (metric == Metric::grad_v) return dv * m.squaredNorm();
-  const Matrix VC = p.attention.V() * p.mu.tilted_cov(a);
-  if (metric == Metric::grad_u) return z.squaredNorm() * VC.squaredNorm();
-  const double s2 = std::pow(p.attention.scale(), 2);
-  if (metric == Metric::grad_k) return s2 * (p.attention.Q() * z).squaredNorm() * VC.squaredNorm();
-  return s2 * z.squaredNorm() * (VC * p.attention.K().transpose()).squaredNorm();
+  const double size2 = form.of_covariance
+                           ? form.covariance_norm2(p.attention.V() * p.mu.tilted_cov(a))
+                           : form.mean_norm2(p.mu.tilted_mean(a));
+  return form.factor(z) * size2;
+}
+
+// What is known about the limit before any length is tried.
+struct Limit {
+  double norm2 = 0;     // E_z |X|^2, over the queries where X exists
+  double constant = 0;  // lim L D(L), or its quantile over queries
+  double outside = 0;   // fraction of the queries where X does not exist
+};
+
+Limit limit_at_queries(const Question& ask) {
+  const QuerySet& set = ask.plan.queries;
+  const LengthOptions& o = ask.options;
+  std::vector<double> norms, constants;
+  for (Index q = 0; q < set.size(); ++q) {
+    const Vector z = set.z.row(q).transpose();
+    const double w = set.weights[q];
+    try {
+      norms.push_back(w * limit_norm2(o.metric, ask.problem, z));
+      constants.push_back(w *
+                          asymptotic_constant(o.metric, ask.problem.mu, ask.problem.attention, z));
+    } catch (const DomainError&) {
+      constants.push_back(HUGE_VAL);
+    }
+  }
+  const double n = static_cast<double>(set.size());
+  return {.norm2 = mean_of(norms),
+          .constant = o.quantile ? quantile(constants, *o.quantile) : mean_of(constants),
+          .outside = (n - static_cast<double>(norms.size())) / n};
+}
+
+Limit limit_of(const Question& ask) {
+  if (!ask.plan.average) return limit_at_queries(ask);
+  return {.norm2 = ask.plan.average->limit_norm2(0), .constant = ask.plan.average->constant(0)};
+}
+
+// The quantile at level p of independent numbers. Order statistics give its interval whatever their
+// law; half is the half width of the interval in levels.
+Noisy noisy_quantile(const std::vector<double>& x, double p, double confidence) {
+  const double one = std::sqrt(p * (1 - p) / static_cast<double>(x.size()));
+  const double half = normal_quantile(confidence) * one;
+  return {.value = quantile(x, p),
+          .std_error = (order_statistic(x, p + one) - order_statistic(x, p - one)) / 2,
+          .ci = {p > half ? order_statistic(x, p - half) : 0,
+                 p + half < 1 ? order_statistic(x, p + half) : HUGE_VAL}};
 }
 
 // The average over queries and prompts; `factor` multiplies the queries, or the prompts of given
 // queries.
-Noisy evaluate_mean(const Problem& problem, const LengthOptions& o, Engine engine, std::int64_t L,
-                    std::int64_t factor) {
-  StudyOptions s{{L}, {o.metric}, engine, o.queries * factor, o.replicates, o.seed};
-  if (!problem.nu) s.queries = o.queries, s.replicates = o.replicates * factor;
-  const StudyRow r = study(problem, s).rows.at(0);
+Noisy sampled_mean(const Question& ask, std::int64_t L, std::int64_t factor) {
+  const LengthOptions& o = ask.options;
+  const bool given = !ask.problem.nu;
+  const StudyRow r = study(ask.problem, {.lengths = {L},
+                                         .metrics = {o.metric},
+                                         .engine = ask.plan.choice.engine,
+                                         .queries = given ? o.queries : o.queries * factor,
+                                         .replicates = given ? o.replicates * factor : o.replicates,
+                                         .seed = o.seed})
+                         .rows.at(0);
   return {r.value, r.std_error,
           normal_interval(r.value, r.std_error, 1 - kErrorProbability / kMaxLooks)};
 }
 
-// Standard error of a quantile, by order statistics.
-double quantile_spread(const std::vector<double>& x, double p) {
-  const double one = std::sqrt(p * (1 - p) / static_cast<double>(x.size()));
-  return (quantile(x, std::min(p + one, 1.0)) - quantile(x, std::max(p - one, 0.0))) / 2;
-}
-
-// The quantile over queries; order statistics give its interval whatever the law of the errors.
-Noisy evaluate_quantile(const Problem& problem, const LengthOptions& o, Engine engine,
-                        std::int64_t L, std::int64_t factor) {
-  LengthOptions more = o;
-  more.queries *= factor;
-  const Matrix z = draw_queries(problem, more, engine).z;
+// The quantile over queries of errors that are averages over prompts.
+Noisy sampled_quantile(const Question& ask, std::int64_t L, std::int64_t factor) {
+  const LengthOptions& o = ask.options;
+  const Problem& p = ask.problem;
+  const QuerySet set =
+      p.nu ? drawn_queries(*p.nu, o.queries * factor, o.seed) : given_queries(p.points);
   const Stream prompts = Stream(o.seed).split(kPromptStream);
-  std::vector<double> errors(static_cast<std::size_t>(z.rows()));
-  parallel_for(z.rows(), [&](std::int64_t q) {
+  std::vector<double> errors(static_cast<std::size_t>(set.size()));
+  parallel_for(set.size(), [&](std::int64_t q) {
+    double& error = errors[static_cast<std::size_t>(q)];
     try {
-      errors[static_cast<std::size_t>(q)] =
-          query_errors(engine, {o.metric}, {L}, problem.mu, problem.attention, z.row(q).transpose(),
-                       o.replicates, prompts.split(static_cast<std::uint64_t>(q)))[0][0]
-              .value;
+      error = query_errors({o.metric}, p.mu, p.attention, set.z.row(q).transpose(), {L},
+                           {.engine = ask.plan.choice.engine,
+                            .replicates = o.replicates,
+                            .stream = prompts.split(static_cast<std::uint64_t>(q))})[0][0]
+                  .value;
     } catch (const DomainError&) {
-      errors[static_cast<std::size_t>(q)] = HUGE_VAL;  // no limit to be close to
+      error = HUGE_VAL;  // no limit to be close to
     }
   });
-  const double n = static_cast<double>(z.rows()), p = *o.quantile;
-  const double half =
-      normal_quantile(1 - kErrorProbability / kMaxLooks) * std::sqrt(p * (1 - p) / n);
-  const Interval ci{p > half ? quantile(errors, p - half) : 0,
-                    p + half < 1 ? quantile(errors, p + half) : HUGE_VAL};
-  return {quantile(errors, p), quantile_spread(errors, p), ci};
+  return noisy_quantile(errors, *o.quantile, 1 - kErrorProbability / kMaxLooks);
 }
 
-// Exact error of every query, then its average or quantile over them. Queries that stand
-// for a law leave an error, which an interval at each length turns into a bracket.
-LengthAnswer by_query(LengthAnswer answer, const Problem& problem, const LengthOptions& o,
-                      const QueryNodes& nodes) {
-  const Matrix& z = nodes.z;
-  std::map<std::int64_t, std::vector<double>> known;
-  const auto errors = [&](std::int64_t L) -> const std::vector<double>& {
-    const auto [place, fresh] = known.try_emplace(L, static_cast<std::size_t>(z.rows()));
+LengthAnswer by_sampling(LengthAnswer answer, const Question& ask) {
+  const LengthOptions& o = ask.options;
+  const auto evaluate = [&](std::int64_t L, std::int64_t factor) {
+    return o.quantile ? sampled_quantile(ask, L, factor) : sampled_mean(ask, L, factor);
+  };
+  answer = stochastic(std::move(answer), o.max_sampled_length, evaluate);
+  if (o.quantile && answer.length) {
+    answer.explanation += "; a quantile of errors that are themselves averages of " +
+                          std::to_string(o.replicates) + " prompts is biased upwards";
+  }
+  return answer;
+}
+
+// Exact errors at all queries, kept for the lengths that were asked about.
+class ExactErrors {
+ public:
+  explicit ExactErrors(const Question& ask) : ask_(ask) {}
+
+  const std::vector<double>& at(std::int64_t L) {
+    const Matrix& z = ask_.plan.queries.z;
+    const auto [place, fresh] = known_.try_emplace(L, static_cast<std::size_t>(z.rows()));
     auto& values = place->second;
     if (!fresh) return values;
     parallel_for(z.rows(), [&](std::int64_t q) {
       values[static_cast<std::size_t>(q)] =
-          query_errors(Engine::exact, {o.metric}, {L}, problem.mu, problem.attention,
-                       z.row(q).transpose(), 1, Stream(0))[0][0]
+          query_errors({ask_.options.metric}, ask_.problem.mu, ask_.problem.attention,
+                       z.row(q).transpose(), {L}, {.engine = Engine::exact})[0][0]
               .value;
     });
     return values;
-  };
-  const auto shares = [&](std::int64_t L) {  // whose average is that of the errors
-    return controlled(Vector::Map(errors(L).data(), z.rows()), nodes.weights);
-  };
-  const auto D = [&](std::int64_t L) {
-    return o.quantile ? quantile(errors(L), *o.quantile) : shares(L).mean();
-  };
-  answer = certified(std::move(answer), D);
-  if (!answer.length || !problem.nu) return answer;
-  const auto interval = [&](std::int64_t L) -> Noisy {
-    const std::vector<double>& x = errors(L);
-    const double n = static_cast<double>(x.size());
-    if (o.quantile) {
-      const double p = *o.quantile, half = normal_quantile() * std::sqrt(p * (1 - p) / n);
-      return {
-          D(L),
-          quantile_spread(x, p),
-          {p > half ? quantile(x, p - half) : 0, p + half < 1 ? quantile(x, p + half) : HUGE_VAL}};
-    }
-    const bool nets = nets_serve(problem);
-    const Vector means = nets ? Vector(group_means(shares(L), kGroups)) : shares(L);
-    const TwoLevel t = two_level(means, Vector::Zero(means.size()), 1, Queries::random);
+  }
+  [[nodiscard]] Vector vector_at(std::int64_t L) {
+    const std::vector<double>& x = at(L);
+    return Vector::Map(x.data(), static_cast<Index>(x.size()));
+  }
+  // Their average or quantile over queries.
+  double summary(std::int64_t L) {
+    const auto& p = ask_.options.quantile;
+    return p ? quantile(at(L), *p) : ask_.plan.queries.average(vector_at(L));
+  }
+  // The same with the error that queries leave which stand for a law.
+  Noisy noisy(std::int64_t L) {
+    if (const auto& p = ask_.options.quantile) return noisy_quantile(at(L), *p, kLevel);
+    const QuerySet& set = ask_.plan.queries;
+    const Vector shares = set.shares(vector_at(L));
+    const Vector means = set.groups > 0 ? Vector(group_means(shares, set.groups)) : shares;
+    const TwoLevel t = set.interval(means, Vector::Zero(means.size()), 1);
     return {t.mean, t.std_error, t.ci};
-  };
+  }
+
+ private:
+  const Question& ask_;
+  std::map<std::int64_t, std::vector<double>> known_;
+};
+
+// Exact error of every query, then its average or quantile over them. Queries that stand for a law
+// leave an error, which an interval at each length turns into a bracket.
+LengthAnswer by_query(LengthAnswer answer, const Question& ask) {
+  ExactErrors errors(ask);
+  answer = certified(std::move(answer), [&](std::int64_t L) { return errors.summary(L); });
+  if (!answer.length || !ask.problem.nu) return answer;
   const auto reached = [&](auto end) {
-    const auto at = [&](std::int64_t L) { return interval(L).ci.*end; };
+    const auto at = [&](std::int64_t L) { return errors.noisy(L).ci.*end; };
     return smallest_length(at, answer.eps, kAnyLength).length.value_or(kMaxLength);
   };
-  answer.status = "estimated";
-  answer.std_error = interval(*answer.length).std_error;
-  answer.error_probability = 0.05;
+  const QuerySet& set = ask.plan.queries;
+  answer.status = LengthStatus::estimated;
+  answer.std_error = errors.noisy(*answer.length).std_error;
+  answer.error_probability = kErrorProbability;
   answer.bracket_lo = std::min(reached(&Interval::lo), *answer.length);
   answer.bracket_hi = std::max(reached(&Interval::hi), *answer.length);
-  answer.explanation = "no token is sampled, but " + std::to_string(z.rows()) +
-                       " queries stand for their law: the answer lies between " +
-                       std::to_string(answer.bracket_lo) + " and " +
-                       std::to_string(answer.bracket_hi) + " except with probability " +
-                       to_text(answer.error_probability);
-  const Vector values = Vector::Map(errors(*answer.length).data(), z.rows());
-  const TailReport tail = tail_report(nodes.weights.cwiseProduct(values));
-  if (!o.quantile && tail.heavy) answer.explanation += "; not to be trusted: " + tail.reason;
+  answer.explanation = "no token is sampled, but " + std::to_string(set.size()) +
+                       " queries stand for their law: " + bracket_text(answer);
+  const TailReport tail = tail_report(set.weights.cwiseProduct(errors.vector_at(*answer.length)));
+  if (!ask.options.quantile && tail.heavy) {
+    answer.explanation += "; not to be trusted: " + tail.reason;
+  }
   return answer;
 }
 
-LengthAnswer answer_by(Engine engine, const Problem& problem, const LengthOptions& o) {
-  LengthAnswer answer;
-  answer.engine = engine;
-  answer.eps = o.eps;
-  const QueryNodes nodes = draw_queries(problem, o, engine);
-  const Matrix& z = nodes.z;
-  const Index Q = z.rows();
-  if (Q < 1) throw_argument("length", "queries", "none", "a law of queries or points");
-  check_dimension("length", "attention", problem.attention.dim(), problem.mu.dim());
-  check_dimension("length", "queries", z.cols(), problem.mu.dim());
+LengthAnswer no_limit(LengthAnswer answer, const Problem& problem, double outside) {
+  return never(std::move(answer),
+               problem.mu.name() + " has no limit at " + to_text(outside * 100) +
+                   " % of the queries: the tilted integral is infinite, so no prompt length is "
+                   "enough");
+}
 
-  const auto mu = gaussian_law(problem.mu);
-  const auto nu = problem.nu ? gaussian_law(*problem.nu) : std::nullopt;
-  const bool closed = answer.engine == Engine::exact && mu && nu && !o.quantile;
-  std::optional<GaussianAverage> average;
-  std::vector<double> constants(static_cast<std::size_t>(Q));
-  std::string note;
-  if (closed) {
-    average.emplace(std::vector<Metric>{o.metric}, *mu, problem.attention, *nu);
-    if (o.relative) answer.eps *= average->limit_norm2(0);
-    answer.clt = std::ceil(average->constant(0) / answer.eps);
-  } else {
-    std::vector<double> inside;
-    for (Index q = 0; q < Q; ++q) {
-      double& constant = constants[static_cast<std::size_t>(q)];
-      const Vector at = z.row(q).transpose();
-      const double w = nodes.weights[q];
-      try {
-        inside.push_back(w * limit_norm2(o.metric, problem, at));
-        constant = w * asymptotic_constant(o.metric, problem.mu, problem.attention, at);
-      } catch (const DomainError&) {
-        constant = HUGE_VAL;
-      }
-    }
-    const double outside =
-        static_cast<double>(Q - static_cast<Index>(inside.size())) / static_cast<double>(Q);
-    if (outside > (o.quantile ? 1 - *o.quantile : 0)) {
-      return never(std::move(answer),
-                   problem.mu.name() + " has no limit at " + to_text(outside * 100) +
-                       " % of the queries: the tilted integral is infinite, so no prompt length "
-                       "is enough");
-    }
-    if (outside > 0) {
-      note =
-          "; " + to_text(outside * 100) + " % of the queries have no limit and count as infinite";
-    }
-    if (o.relative) answer.eps *= mean_of(inside);
-    answer.clt = std::ceil((o.quantile ? quantile(constants, *o.quantile) : mean_of(constants)) /
-                           answer.eps);
+LengthAnswer answer_question(LengthAnswer answer, const Question& ask) {
+  const LengthOptions& o = ask.options;
+  const Limit limit = limit_of(ask);
+  if (limit.outside > (o.quantile ? 1 - *o.quantile : 0)) {
+    return no_limit(std::move(answer), ask.problem, limit.outside);
   }
-  if (!(answer.eps > 0))
+  if (o.relative) answer.eps *= limit.norm2;
+  answer.clt = std::ceil(limit.constant / answer.eps);
+  if (!(answer.eps > 0)) {
     return never(std::move(answer), "the limit is zero, so no relative error is small");
-  if (closed)
-    return certified(std::move(answer), [&](std::int64_t L) { return average->at(L)[0].value; });
-  if (answer.engine != Engine::exact) {
-    answer = stochastic(std::move(answer), o.max_sampled_length,
-                        [&](std::int64_t L, std::int64_t factor) {
-                          return o.quantile ? evaluate_quantile(problem, o, engine, L, factor)
-                                            : evaluate_mean(problem, o, engine, L, factor);
-                        });
-    if (o.quantile && answer.length) {
-      answer.explanation += "; a quantile of errors that are themselves averages of " +
-                            std::to_string(o.replicates) + " prompts is biased upwards";
-    }
-    answer.explanation += note;
-    return answer;
   }
-  return by_query(std::move(answer), problem, o, nodes);
+  if (ask.plan.average) {
+    const auto D = [&](std::int64_t L) { return ask.plan.average->at(L)[0].value; };
+    return certified(std::move(answer), D);
+  }
+  if (answer.engine == Engine::exact) return by_query(std::move(answer), ask);
+  answer = by_sampling(std::move(answer), ask);
+  if (limit.outside > 0) {
+    answer.explanation += "; " + to_text(limit.outside * 100) +
+                          " % of the queries have no limit and count as infinite";
+  }
+  return answer;
 }
 
 }  // namespace
 
 LengthAnswer shortest_length(const Problem& problem, const LengthOptions& o) {
-  if (!(o.eps > 0) || !std::isfinite(o.eps))
+  if (!(o.eps > 0) || !std::isfinite(o.eps)) {
     throw_argument("length", "eps", to_text(o.eps), "a number > 0");
+  }
   if (o.quantile && !(*o.quantile > 0 && *o.quantile < 1)) {
     throw_argument("length", "quantile", to_text(*o.quantile), "a number between 0 and 1");
   }
-  const Engine engine = choose_engine(o.engine, problem.mu).engine;
-  try {
-    return answer_by(engine, problem, o);
-  } catch (const CapabilityError& e) {
-    if (o.engine != Engine::automatic || engine != Engine::exact) throw;
-    LengthAnswer answer = answer_by(sampling_engine(problem.mu).engine, problem, o);
-    answer.explanation += "; sampled, because " + std::string(e.what());
-    return answer;
+  check_problem("length", problem);
+  const QueryPlan plan = plan_queries(problem, {.metrics = {o.metric},
+                                                .engine = o.engine,
+                                                .queries = o.queries,
+                                                .seed = o.seed,
+                                                .longest = kMaxLength,
+                                                .equal_queries = o.quantile.has_value()});
+  LengthAnswer answer =
+      answer_question({.eps = o.eps, .engine = plan.choice.engine}, {problem, o, plan});
+  if (o.engine == Engine::automatic && answer.engine == Engine::sampled) {
+    answer.explanation += "; " + plan.choice.reason;
   }
-}
-
-Json to_json(const LengthAnswer& a) {
-  return {{"length", a.length ? Json(*a.length) : Json()},
-          {"status", a.status},
-          {"eps", number(a.eps)},
-          {"value", number(a.value)},
-          {"value_before", number(a.value_before)},
-          {"std_error", number(a.std_error)},
-          {"error_probability", number(a.error_probability)},
-          {"bracket", a.bracket_hi == 0 ? Json() : Json::array({a.bracket_lo, a.bracket_hi})},
-          {"clt", number(a.clt)},
-          {"engine", name(a.engine)},
-          {"explanation", a.explanation}};
+  return answer;
 }
 
 }  // namespace esscher

@@ -1,20 +1,22 @@
 // How long is long enough: the smallest L with D(L) <= eps.
 //
-//   exact engine     search on D itself, D(L) <= eps < D(L-1) evaluated: "certified", where
-//                    queries are averaged in closed form or given; where queries stand for a law
-//                    their error gives a bracket too: "estimated"
-//   other engines    bisection on estimates; a step decides when an interval excludes eps, drawing
-//                    more queries first, else it stops there: "estimated", with a bracket that
-//                    holds the answer except with the error probability stated
-//   "never"          explained: T does not exist, eps is below what double precision shows, or
-//                    L > 10^15
+//   certified   D itself is evaluated, D(L) <= eps < D(L-1): queries are averaged in closed form or
+//               given, and no token is sampled
+//   estimated   queries stand for their law, or prompts are sampled: a bracket holds the answer
+//               except with the error probability stated. Sampling engines bisect on estimates; a
+//               step decides when an interval excludes eps, drawing more queries first
+//   never       explained: T does not exist, eps is below what double precision shows, or
+//               L > 10^15
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 
-#include "esscher/concentration/study.h"
+#include "esscher/attention/metric.h"
+#include "esscher/base/estimate.h"
+#include "esscher/concentration/problem.h"
 
 namespace esscher {
 
@@ -32,22 +34,44 @@ struct LengthOptions {
   std::int64_t max_sampled_length = 100000;  // longest prompt a sampling engine may draw
 };
 
+enum class LengthStatus { certified, estimated, never };
+
+constexpr auto enum_names(LengthStatus) {
+  return EnumNames<LengthStatus, 3>{"status of a length",
+                                    {{{LengthStatus::certified, "certified"},
+                                      {LengthStatus::estimated, "estimated"},
+                                      {LengthStatus::never, "never"}}}};
+}
+
 struct LengthAnswer {
-  std::optional<std::int64_t> length;
-  std::string status;            // "certified", "estimated" or "never"
+  std::optional<std::int64_t> length = {};
+  LengthStatus status = LengthStatus::never;
   double eps = 0;                // the absolute threshold in force
   double value = 0;              // D(length)
   double value_before = 0;       // D(length - 1); NaN if length is 1
   double std_error = 0;          // of value
   double error_probability = 0;  // that the bracket misses the answer; 0 if certified
-  std::int64_t bracket_lo = 0, bracket_hi = 0;  // estimated: where the answer lies
+  std::int64_t bracket_lo = 0, bracket_hi = 0;  // estimated: where the answer lies; else 0
   double clt = 0;  // constant / eps: what the central limit theorem would say
-  std::string explanation;
   Engine engine = Engine::exact;
+  std::string explanation = {};
+
+  // The bracket is no column: documents and Python add it as a pair.
+  template <class Row, class Column>
+  static void columns(Row& row, Column&& column) {
+    column("length", row.length, "tokens", "the shortest length; absent if there is none");
+    column("status", row.status, "", "how sure the answer is");
+    column("eps", row.eps, "", "the absolute threshold in force");
+    column("value", row.value, "", "D(length)");
+    column("value_before", row.value_before, "", "D(length - 1); nan if length is 1");
+    column("std_error", row.std_error, "", "standard error of value");
+    column("error_probability", row.error_probability, "", "that the bracket misses the answer");
+    column("clt", row.clt, "tokens", "constant / eps; inf where there is no constant");
+    column("engine", row.engine, "", "how prompts were averaged");
+    column("explanation", row.explanation, "", "why, in words");
+  }
 };
 
 LengthAnswer shortest_length(const Problem& problem, const LengthOptions& options);
-
-Json to_json(const LengthAnswer& answer);
 
 }  // namespace esscher

@@ -29,8 +29,14 @@ std::int64_t interpolate(const Point& a, const Point& b, double eps) {
 
 }  // namespace
 
+std::string bracket_text(const LengthAnswer& answer) {
+  return "the answer lies between " + std::to_string(answer.bracket_lo) + " and " +
+         std::to_string(answer.bracket_hi) + " except with probability " +
+         to_text(answer.error_probability);
+}
+
 LengthAnswer never(LengthAnswer answer, const std::string& why) {
-  answer.status = "never";
+  answer.status = LengthStatus::never;
   answer.value = answer.value_before = kUnknown;
   answer.explanation = why;
   return answer;
@@ -49,7 +55,7 @@ LengthAnswer certified(LengthAnswer answer, const std::function<double(std::int6
   answer.length = found.length;
   answer.value = found.value;
   answer.value_before = found.before;
-  answer.status = "certified";
+  answer.status = LengthStatus::certified;
   answer.explanation =
       *found.length > 1 ? "D(L) <= eps < D(L-1), both evaluated" : "one token is enough";
   return answer;
@@ -113,12 +119,9 @@ LengthAnswer stochastic(LengthAnswer answer, std::int64_t longest, const Evaluat
   answer.value = hi.at.value;
   answer.std_error = hi.at.std_error;
   answer.value_before = *answer.length > 1 ? evaluate(*answer.length - 1, 8).value : kUnknown;
-  answer.status = "estimated";
+  answer.status = LengthStatus::estimated;
   answer.error_probability = std::min(1.0, kErrorProbability * looks / kMaxLooks);
-  answer.explanation = "the answer lies between " + std::to_string(answer.bracket_lo) + " and " +
-                       std::to_string(answer.bracket_hi) + " except with probability " +
-                       to_text(answer.error_probability) + " (" + std::to_string(looks) +
-                       " looks at samples)";
+  answer.explanation = bracket_text(answer) + " (" + std::to_string(looks) + " looks at samples)";
   return answer;
 }
 

@@ -5,34 +5,27 @@
 //
 // Gaussian tokens and Gaussian queries: no sampling at all (gaussian_average.h). Otherwise queries
 // are drawn from nu (or given as points), each with its own prompts, and errors count both levels.
-// Mixture tokens and Gaussian queries sample no token, and queries by scrambled nets
-// (query_nodes.h).
+// Mixture tokens and Gaussian queries sample no token, and queries by scrambled nets (queries.h).
 #pragma once
 
 #include <cmath>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
-#include "esscher/attention/attention.h"
 #include "esscher/attention/metric.h"
+#include "esscher/base/cells.h"
 #include "esscher/base/estimate.h"
+#include "esscher/concentration/problem.h"
+#include "esscher/concentration/regime.h"
 #include "esscher/estimate/rate.h"
-#include "esscher/estimate/tails.h"
-#include "esscher/json/json.h"
-#include "esscher/measure/any_measure.h"
+#include "esscher/prompt/engine.h"
 
 namespace esscher {
-
-// The law of queries, or queries given as points [n,d]; one of the two.
-struct Problem {
-  AnyMeasure mu;
-  Attention attention;
-  std::optional<AnyMeasure> nu = {};
-  Matrix points = {};
-};
 
 struct StudyOptions {
   std::vector<std::int64_t> lengths;  // increasing, >= 1
@@ -45,24 +38,88 @@ struct StudyOptions {
   std::uint64_t seed = 0;
 };
 
+// What a cell of a study computes: the error at one length, averaged over all queries in closed
+// form, or at one query.
+struct PointRow {
+  std::int64_t L = 0;
+  Metric metric = Metric::output;
+  std::optional<std::int64_t> query = {};
+  double value = 0;
+  double std_error = 0;
+  Engine engine = Engine::exact;
+  double asymptotic = 0;
+  std::optional<double> ess = {};
+  std::optional<double> weights2 = {};
+  double bias2 = 0;
+  std::optional<double> variance = {};
+  std::optional<double> frozen = {};
+  std::optional<std::vector<double>> cov = {};
+  std::optional<double> weight = {};
+
+  template <class Row, class Column>
+  static void columns(Row& row, Column&& column) {
+    column("L", row.L, "tokens", "length of the prompt");
+    column("metric", row.metric, "", "what is compared with its limit");
+    column("query", row.query, "", "number of the query; absent for the average over all queries");
+    column("value", row.value, "", "mean-square error");
+    column("std_error", row.std_error, "", "its standard error over prompts");
+    column("engine", row.engine, "", "how prompts were averaged");
+    column("asymptotic", row.asymptotic, "", "constant / L; infinite where there is no constant");
+    column("ess", row.ess, "tokens", "effective sample size 1 / E sum omega^2, all queries");
+    column("weights2", row.weights2, "", "E sum omega^2 at the query");
+    column("bias2", row.bias2, "", "squared bias; nan from one prompt");
+    column("variance", row.variance, "", "value - bias2, all queries");
+    column("frozen", row.frozen, "", "fraction of queries with L < e^(tau^2)");
+    column("cov", row.cov, "",
+           "covariances of value with those at shorter lengths and itself; given queries only");
+    column("weight", row.weight, "", "weight of the query in a net");
+  }
+};
+
 struct StudyRow {
   std::int64_t L = 0;
   Metric metric = Metric::output;
   Engine engine = Engine::exact;
   double value = 0;
   double std_error = 0;   // 0: neither queries nor prompts were sampled
-  Interval ci;            // 95 %
+  Interval ci = {};       // 95 %
   double asymptotic = 0;  // constant / L; infinite in the slow regime
   double ess = 0;         // 1 / E sum omega^2 over queries and prompts
   double bias2 = 0;       // squared bias, averaged over queries; NaN from one prompt per query
   double variance = 0;
   double frozen = 0;   // fraction of queries with L < e^{tau^2}; NaN unless scores are Gaussian
   bool heavy = false;  // the interval cannot be trusted: see flag
-  std::string flag;
+  std::string flag = {};
 
   // E_z[M1/tau^2] = 1 - E_z[H] of Gaussian tokens, which alone have a frozen fraction: the factor
   // by which a finite prompt shrinks the operator; else NaN.
   [[nodiscard]] double shrink() const { return std::isfinite(frozen) ? 1 - 1 / ess : frozen; }
+
+  template <class Row, class Column>
+  static void columns(Row& row, Column&& column) {
+    column("L", row.L, "tokens", "length of the prompt");
+    column("metric", row.metric, "", "what is compared with its limit");
+    column("engine", row.engine, "", "how prompts were averaged");
+    column("value", row.value, "", "D(L), the mean-square error over queries and prompts");
+    column("std_error", row.std_error, "", "its standard error; 0 where nothing was sampled");
+    std::vector<double> ci = {row.ci.lo, row.ci.hi};
+    column("ci", ci, "", "95 % interval of value: lower end, upper end");
+    column("asymptotic", row.asymptotic, "", "constant / L; inf in the slow regime");
+    column("ess", row.ess, "tokens", "effective sample size 1 / E sum omega^2");
+    column("bias2", row.bias2, "", "squared bias; nan from one prompt per query");
+    column("variance", row.variance, "", "value - bias2");
+    double shrink = row.shrink();
+    column("shrink", shrink, "", "factor of the mean output of Gaussian tokens; else nan");
+    column("frozen", row.frozen, "", "fraction of queries with L < e^(tau^2); nan unless Gaussian");
+    column("heavy", row.heavy, "", "whether rare queries carry the average");
+    std::optional<std::string> flag;
+    if (row.heavy) flag = row.flag;
+    column("flag", flag, "", "why the interval cannot be trusted; absent if it can");
+    if constexpr (!std::is_const_v<Row>) {
+      if (ci.size() == 2) row.ci = {ci[0], ci[1]};
+      row.flag = flag.value_or("");
+    }
+  }
 };
 
 struct MetricFit {
@@ -70,15 +127,20 @@ struct MetricFit {
   PowerFit power;
   std::vector<LocalExponent> local;
   std::vector<ShapeFit> shapes;  // empty for fewer than 4 lengths >= 2
-};
 
-// lambda = lambda_max(Sz^{1/2} U'GU Sz^{1/2}) for Gaussian tokens and queries, else NaN. Below 1/2
-// D(L) ~ constant/L (a theorem), above D(L) ~ L^-gamma (a prediction).
-struct RegimeReport {
-  double lambda = 0;
-  double gamma = 1;
-  std::vector<double> constants;  // per metric; infinity where there is none
-  std::string text;
+  // For output only: a constant does not read back to the last bit.
+  template <class Row, class Column>
+  static void columns(Row& row, Column&& column) {
+    column("metric", row.metric, "", "what is compared with its limit");
+    column("slope", row.power.slope, "", "slope of log D over log L");
+    column("std_error", row.power.std_error, "", "standard error of the slope");
+    std::vector<double> ci = {row.power.ci.lo, row.power.ci.hi};
+    column("ci", ci, "", "95 % interval of the slope: lower end, upper end");
+    double constant = std::exp(row.power.log_c);
+    column("constant", constant, "", "c of D(L) = c L^slope");
+    column("local", row.local, "", "exponents between neighbouring lengths");
+    column("shapes", row.shapes, "", "shapes of decay, compared");
+  }
 };
 
 struct StudyResult {
@@ -86,32 +148,29 @@ struct StudyResult {
   std::vector<StudyRow> rows;  // metric by metric, lengths increasing
   std::vector<MetricFit> fits;
   RegimeReport regime;
-  // Per-query errors of the first metric at the middle length: their distribution over nu.
+  // Per-query errors of the first metric at the middle length: their distribution over nu. NaN
+  // where the scores of a query are too sharp for the exact engine.
   std::int64_t query_length = 0;
   Vector query_values;
 };
 
-// In three steps, so that a run store can do the middle one: keys() name cells, compute(i) is a
-// pure function of (problem, options, i), assemble(rows of all cells in order) makes the result.
+// In three steps, so that a run store can do the middle one: cells() are pure functions of problem
+// and options, their rows are computed here or there, assemble() makes the result of all rows in
+// the order of the cells.
 class Study {
  public:
   Study(Problem problem, StudyOptions options);
-  ~Study();
-  Study(Study&&) noexcept;
 
-  [[nodiscard]] const std::vector<std::string>& keys() const;
-  [[nodiscard]] std::vector<Json> compute(std::size_t i) const;
-  [[nodiscard]] StudyResult assemble(const std::vector<Json>& rows) const;
+  [[nodiscard]] const EngineChoice& choice() const;
+  [[nodiscard]] Cells<PointRow> cells() const;
+  [[nodiscard]] StudyResult assemble(std::span<const PointRow> rows) const;
 
  private:
   struct State;
-  std::unique_ptr<const State> state_;
+  std::shared_ptr<const State> state_;
 };
 
 StudyResult study(const Problem& problem, const StudyOptions& options);
-
-// {"how","rows":[..],"fits":[..],"regime":{..},"frozen":..}
-Json to_json(const StudyResult& result);
 
 // The exponent against the scale of the tokens: mu is scaled by each sigma and the exponent
 // measured on the last two decades of lengths. c2 = exponent * sigma^2 is the c_2 of
@@ -124,8 +183,18 @@ struct SigmaPoint {
   double exponent = 0;
   double std_error = 0;
   double c2 = 0;
+
+  template <class Row, class Column>
+  static void columns(Row& row, Column&& column) {
+    column("sigma", row.sigma, "", "scale of the tokens");
+    column("metric", row.metric, "", "what is compared with its limit");
+    column("lambda", row.lambda, "", "largest eigenvalue of the law of tau^2; nan unless Gaussian");
+    column("gamma", row.gamma, "", "predicted exponent");
+    column("exponent", row.exponent, "", "measured exponent");
+    column("std_error", row.std_error, "", "its standard error");
+    column("c2", row.c2, "", "exponent times sigma^2");
+  }
 };
-Json to_json(const std::vector<SigmaPoint>& points);
 std::vector<SigmaPoint> sigma_sweep(const Problem& problem, const StudyOptions& options,
                                     const std::vector<double>& sigmas);
 

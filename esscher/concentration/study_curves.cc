@@ -1,109 +1,129 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <limits>
 #include <map>
-#include <sstream>
+#include <optional>
+#include <string>
 
 #include "esscher/base/error.h"
 #include "esscher/base/parallel.h"
 #include "esscher/concentration/constant.h"
 #include "esscher/concentration/detail/study_state.h"
-#include "esscher/concentration/query_nodes.h"
 #include "esscher/concentration/tau_law.h"
-#include "esscher/estimate/two_level.h"
+#include "esscher/estimate/tails.h"
 #include "esscher/prompt/errors.h"
+#include "esscher/prompt/exact_gaussian.h"
 
 namespace esscher {
 namespace {
 
-double read(const Json& row, const char* key) {
-  const Json& x = row.at(key);
-  return x.is_null() ? kUnknown : x.get<double>();
+// Exponents and shapes of one curve; nothing where points are too few or an error is zero.
+std::optional<MetricFit> fit_of(Metric metric, const std::vector<std::int64_t>& lengths,
+                                const std::vector<StudyRow>& rows, const Matrix& cov, double dof) {
+  Vector values(static_cast<Index>(rows.size()));
+  for (Index l = 0; l < values.size(); ++l) values[l] = rows[static_cast<std::size_t>(l)].value;
+  if (lengths.size() < 3 || !(values.minCoeff() > 0)) return std::nullopt;
+  MetricFit fit{.metric = metric,
+                .power = fit_power(lengths, values, cov, dof),
+                .local = local_exponents(lengths, values, cov),
+                .shapes = {}};
+  const auto usable = std::count_if(lengths.begin(), lengths.end(), [](auto L) { return L >= 2; });
+  if (usable >= 4) fit.shapes = compare_shapes(lengths, values, cov);
+  return fit;
+}
+
+// Rows of a store are those of the cells of this study, or the run is of another one.
+template <class T>
+const T& present(const std::optional<T>& value, const char* column) {
+  if (!value) throw FileError(std::string("rows of a study: column ") + column + " is missing");
+  return *value;
 }
 
 }  // namespace
 
 double Study::State::frozen(std::int64_t L) const {
-  if (average) return average->frozen_fraction(L);
-  if (!mu) return kUnknown;
+  if (plan.average) return plan.average->frozen_fraction(L);
+  if (!plan.mu) return kUnknown;
   double count = 0;
-  for (Index q = 0; q < queries.rows(); ++q) {
-    const double tau = tau_of(*mu, problem.attention, queries.row(q).transpose());
+  for (Index q = 0; q < plan.queries.size(); ++q) {
+    const double tau =
+        score_tau(*plan.mu, problem.attention.tilt(plan.queries.z.row(q).transpose()));
     count += tau * tau > std::log(static_cast<double>(L)) ? 1 : 0;
   }
-  return count / static_cast<double>(queries.rows());
+  return count / static_cast<double>(plan.queries.size());
 }
 
-Study::State::Curve Study::State::average_curve(std::size_t metric,
-                                                const std::vector<Json>& rows) const {
+Study::State::Curve Study::State::average_curve(Metric metric,
+                                                std::span<const PointRow> rows) const {
   Curve curve;
-  for (const Json& row : rows) {
-    if (row.at("metric") != name(options.metrics[metric])) continue;
-    StudyRow r;
-    r.L = row.at("L").get<std::int64_t>();
-    r.metric = options.metrics[metric];
-    r.value = read(row, "value");
-    r.ci = {r.value, r.value};
-    r.asymptotic = row.at("asymptotic").is_null() ? std::numeric_limits<double>::infinity()
-                                                  : read(row, "asymptotic");
-    r.ess = read(row, "ess");
-    r.bias2 = read(row, "bias");
-    r.variance = read(row, "variance");
-    r.frozen = read(row, "frozen");
-    curve.rows.push_back(std::move(r));
+  for (const PointRow& row : rows) {
+    if (row.metric != metric) continue;
+    curve.rows.push_back({.L = row.L,
+                          .metric = metric,
+                          .value = row.value,
+                          .ci = {row.value, row.value},
+                          .asymptotic = row.asymptotic,
+                          .ess = present(row.ess, "ess"),
+                          .bias2 = row.bias2,
+                          .variance = present(row.variance, "variance"),
+                          .frozen = present(row.frozen, "frozen")});
   }
   return curve;
 }
 
-Study::State::Curve Study::State::query_curve(std::size_t metric, const std::vector<Json>& rows,
-                                              StudyResult& result) const {
-  const Index Q = queries.rows(), nL = static_cast<Index>(options.lengths.size());
-  Matrix value(Q, nL), error(Q, nL), weights2(Q, nL), bias(Q, nL), constant(Q, nL);
-  Matrix prompts = Matrix::Zero(nL, nL);  // covariance of the averages over prompts
+Study::State::QueryTable Study::State::query_table(Metric metric,
+                                                   std::span<const PointRow> rows) const {
+  const Index Q = plan.queries.size(), nL = static_cast<Index>(options.lengths.size());
+  const Matrix none = Matrix::Constant(Q, nL, kUnknown);
+  QueryTable table{.value = none,
+                   .error = none,
+                   .weights2 = none,
+                   .bias2 = none,
+                   .asymptotic = none,
+                   .prompts = Matrix::Zero(nL, nL)};
   std::map<std::int64_t, Index> column;
   for (Index l = 0; l < nL; ++l) column[options.lengths[static_cast<std::size_t>(l)]] = l;
-  for (const Json& row : rows) {
-    if (row.at("metric") != name(options.metrics[metric])) continue;
-    const Index q = row.at("query").get<Index>(), l = column.at(row.at("L").get<std::int64_t>());
-    value(q, l) = read(row, "value");
-    error(q, l) = read(row, "std_error");
-    weights2(q, l) = read(row, "weights2");
-    bias(q, l) = read(row, "bias");
-    constant(q, l) = row.at("asymptotic").is_null() ? std::numeric_limits<double>::infinity()
-                                                    : read(row, "asymptotic");
-    if (!row.contains("cov")) continue;
-    std::istringstream cov(row.at("cov").get<std::string>());
-    const double share = 1 / static_cast<double>(Q * Q);
+  const double share = 1 / static_cast<double>(Q * Q);
+  for (const PointRow& row : rows) {
+    if (row.metric != metric) continue;
+    const Index q = present(row.query, "query"), l = column.at(row.L);
+    table.value(q, l) = row.value;
+    table.error(q, l) = row.std_error;
+    table.weights2(q, l) = present(row.weights2, "weights2");
+    table.bias2(q, l) = row.bias2;
+    table.asymptotic(q, l) = row.asymptotic;
+    if (!row.cov) continue;
     for (Index i = 0; i <= l; ++i) {
-      double x = 0;
-      cov >> x;
-      prompts(i, l) += share * x;
-      if (i < l) prompts(l, i) += share * x;
+      const double x = row.cov->at(static_cast<std::size_t>(i));
+      table.prompts(i, l) += share * x;
+      if (i < l) table.prompts(l, i) += share * x;
     }
   }
-  const Matrix weighted = weights.asDiagonal() * value;  // what tails are read from
-  for (Matrix* x : {&value, &weights2, &bias, &constant}) {
-    for (Index l = 0; groups > 0 && l < nL; ++l) x->col(l) = controlled(x->col(l), weights);
-  }
-  const bool fixed = !problem.nu;
-  const auto level = fixed ? Queries::fixed : Queries::random;
-  const Matrix by_group = groups > 0 ? group_means(value, groups) : Matrix();
+  return table;
+}
+
+Study::State::Curve Study::State::query_curve(Metric metric, const QueryTable& table) const {
+  const QuerySet& set = plan.queries;
+  const bool fixed = set.level == Queries::fixed;
+  const Matrix value = set.column_shares(table.value), weights2 = set.column_shares(table.weights2);
+  const Matrix bias2 = set.column_shares(table.bias2),
+               asymptotic = set.column_shares(table.asymptotic);
+  const Matrix weighted = set.weights.asDiagonal() * table.value;  // what tails are read from
+  const Matrix independent = set.independent(value);
   Curve curve;
-  for (Index l = 0; l < nL; ++l) {
-    const TwoLevel t = groups > 0
-                           ? two_level(by_group.col(l), Vector::Zero(groups), 1, level)
-                           : two_level(value.col(l), error.col(l), options.replicates, level);
-    StudyRow r;
-    r.L = options.lengths[static_cast<std::size_t>(l)];
-    r.metric = options.metrics[metric];
-    r.engine = choice.engine;
-    r.value = t.mean;
-    r.std_error = t.std_error;
-    r.ci = t.ci;
-    r.asymptotic = constant.col(l).mean();
-    r.ess = 1 / weights2.col(l).mean();
-    r.bias2 = bias.col(l).mean();  // unbiased, so noise may put it outside what a part can be
+  for (Index l = 0; l < value.cols(); ++l) {
+    const TwoLevel t = set.interval(independent.col(l), table.error.col(l),
+                                    static_cast<Index>(options.replicates));
+    StudyRow r{.L = options.lengths[static_cast<std::size_t>(l)],
+               .metric = metric,
+               .engine = plan.choice.engine,
+               .value = t.mean,
+               .std_error = t.std_error,
+               .ci = t.ci,
+               .asymptotic = asymptotic.col(l).mean(),
+               .ess = 1 / weights2.col(l).mean(),
+               .bias2 = bias2.col(l).mean()};
+    // The estimate is unbiased, so noise may put it outside what a part can be.
     if (!std::isnan(r.bias2)) r.bias2 = std::clamp(r.bias2, 0.0, r.value);
     r.variance = r.value - r.bias2;
     r.frozen = frozen(r.L);
@@ -115,92 +135,83 @@ Study::State::Curve Study::State::query_curve(std::size_t metric, const std::vec
     curve.rows.push_back(std::move(r));
   }
   // Cov(log D_i, log D_j): by scramblings, by queries when they are drawn, by prompts when given.
-  const Matrix cov = fixed ? prompts : covariance_of_means(groups > 0 ? by_group : value);
+  const Matrix cov = fixed ? table.prompts : covariance_of_means(independent);
   const Vector inverse = value.colwise().mean().array().max(1e-300).inverse();
   curve.cov = inverse.asDiagonal() * cov * inverse.asDiagonal();
-  curve.dof = static_cast<double>(fixed        ? Q * std::max<Index>(1, options.replicates - 1)
-                                  : groups > 0 ? groups - 1
-                                               : Q - 1);
-  if (metric == 0 && groups == 0) {
-    result.query_length = options.lengths[static_cast<std::size_t>(nL / 2)];
-    result.query_values = value.col(nL / 2);
-  }
+  curve.dof = static_cast<double>(fixed ? set.size() * std::max<Index>(1, options.replicates - 1)
+                                        : independent.rows() - 1);
   return curve;
 }
 
 RegimeReport Study::State::regime() const {
-  RegimeReport r;
-  r.lambda = kUnknown;
-  if (mu && nu) {
-    const Matrix A = problem.attention.U().transpose() * mu->cov * problem.attention.U();
-    r.lambda = TauLaw(A, nu->mean, nu->cov).lambda();
-    r.gamma = predicted_exponent(r.lambda);
-    const GaussianAverage* a = average ? &*average : nullptr;
-    std::optional<GaussianAverage> local;
-    if (a == nullptr) a = &local.emplace(options.metrics, *mu, problem.attention, *nu);
-    for (std::size_t k = 0; k < options.metrics.size(); ++k) r.constants.push_back(a->constant(k));
-    r.text = r.lambda < 0.5
-                 ? "lambda < 1/2: D(L) ~ constant/L, with the constant in closed form"
-                 : "lambda >= 1/2: rare queries see a frozen softmax; predicted D(L) ~ L^-gamma up "
-                   "to logarithms (a heuristic, not a theorem)";
-    return r;
+  std::vector<double> constants;
+  if (plan.mu && plan.nu) {
+    const Matrix A = problem.attention.U().transpose() * plan.mu->cov * problem.attention.U();
+    const double lambda = TauLaw(A, plan.nu->mean, plan.nu->cov).lambda();
+    std::optional<GaussianAverage> average = plan.average;
+    if (!average) average.emplace(options.metrics, *plan.mu, problem.attention, *plan.nu);
+    for (std::size_t k = 0; k < options.metrics.size(); ++k) {
+      constants.push_back(average->constant(k));
+    }
+    return regime_report(lambda, std::move(constants));
   }
   for (Metric metric : options.metrics) {
-    Vector constants(queries.rows());
-    for (Index q = 0; q < queries.rows(); ++q) {
-      constants[q] =
-          asymptotic_constant(metric, problem.mu, problem.attention, queries.row(q).transpose());
+    Vector at_query(plan.queries.size());
+    for (Index q = 0; q < at_query.size(); ++q) {
+      at_query[q] = asymptotic_constant(metric, problem.mu, problem.attention,
+                                        plan.queries.z.row(q).transpose());
     }
-    r.constants.push_back(groups > 0 ? controlled(constants, weights).mean() : constants.mean());
+    constants.push_back(plan.queries.average(at_query));
   }
-  const bool finite = std::isfinite(r.constants[0]);
-  r.gamma = finite ? 1 : kUnknown;
-  r.text = finite ? "D(L) ~ constant/L at these queries (delta method, averaged over them)"
-                  : "Lambda(2a) is infinite at some query: slower than 1/L there";
-  return r;
+  return regime_report(kUnknown, std::move(constants));
 }
 
-StudyResult Study::assemble(const std::vector<Json>& rows) const {
+std::int64_t Study::State::middle_length() const {
+  return options.lengths[options.lengths.size() / 2];
+}
+
+Vector Study::State::fresh_query_values() const {
+  constexpr Index kMaxShown = 400;
+  const Index shown = plan.average ? kMaxShown : std::min(kMaxShown, options.queries);
+  const Matrix z = drawn_queries(*problem.nu, shown, options.seed).z;
+  Vector values(shown);
+  parallel_for(shown, [&](std::int64_t q) {
+    const Matrix at = z.row(q);
+    const bool sharp =
+        choose_engine(Engine::automatic, problem.mu, largest_tau(problem.mu, problem.attention, at))
+            .engine != Engine::exact;
+    values[q] = sharp ? kUnknown
+                      : query_errors({options.metrics[0]}, problem.mu, problem.attention,
+                                     at.row(0).transpose(), {middle_length()},
+                                     {.engine = Engine::exact})[0][0]
+                            .value;
+  });
+  return values;
+}
+
+StudyResult Study::assemble(std::span<const PointRow> rows) const {
   const State& s = *state_;
   StudyResult result;
-  result.how = s.choice.reason;
+  result.how = s.plan.choice.reason;
   result.regime = s.regime();
-  for (std::size_t k = 0; k < s.options.metrics.size(); ++k) {
-    State::Curve curve = s.average ? s.average_curve(k, rows) : s.query_curve(k, rows, result);
-    Vector values(static_cast<Index>(curve.rows.size()));
-    for (Index l = 0; l < values.size(); ++l) {
-      values[l] = curve.rows[static_cast<std::size_t>(l)].value;
+  result.query_length = s.middle_length();
+  // Neither a closed form nor a net shows how single queries are spread.
+  if (s.plan.average || s.plan.queries.groups > 0) result.query_values = s.fresh_query_values();
+  for (const Metric metric : s.options.metrics) {
+    State::Curve curve;
+    if (s.plan.average) {
+      curve = s.average_curve(metric, rows);
+    } else {
+      const State::QueryTable table = s.query_table(metric, rows);
+      curve = s.query_curve(metric, table);
+      if (result.query_values.size() == 0) {
+        result.query_values = table.value.col(table.value.cols() / 2);
+      }
     }
-    const auto& lengths = s.options.lengths;
-    if (lengths.size() >= 3 && values.minCoeff() > 0) {
-      MetricFit fit{s.options.metrics[k],
-                    fit_power(lengths, values, curve.cov, curve.dof),
-                    local_exponents(lengths, values, curve.cov),
-                    {}};
-      const auto usable =
-          std::count_if(lengths.begin(), lengths.end(), [](auto L) { return L >= 2; });
-      if (usable >= 4) fit.shapes = compare_shapes(lengths, values, curve.cov);
-      result.fits.push_back(std::move(fit));
+    if (auto fit = fit_of(metric, s.options.lengths, curve.rows, curve.cov, curve.dof)) {
+      result.fits.push_back(*std::move(fit));
     }
     std::move(curve.rows.begin(), curve.rows.end(), std::back_inserter(result.rows));
-  }
-  if (s.average || s.groups > 0) {  // nets do not show how single queries are spread
-    constexpr Index kMaxShown = 400;
-    const Index shown = s.average ? kMaxShown : std::min(kMaxShown, s.options.queries);
-    result.query_length = s.options.lengths[s.options.lengths.size() / 2];
-    const Stream stream = Stream(s.options.seed).split(kQueryStream);
-    const Matrix z = s.problem.nu->sample(stream, shown).tokens();
-    result.query_values.resize(shown);
-    parallel_for(shown, [&](std::int64_t q) {
-      try {
-        result.query_values[q] =
-            query_errors(Engine::exact, {s.options.metrics[0]}, {result.query_length}, s.problem.mu,
-                         s.problem.attention, z.row(q).transpose(), 1, Stream(0))[0][0]
-                .value;
-      } catch (const CapabilityError&) {
-        result.query_values[q] = kUnknown;  // tau beyond the exact engine
-      }
-    });
   }
   return result;
 }

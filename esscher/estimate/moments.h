@@ -16,11 +16,17 @@ namespace esscher {
 
 class Moments {
  public:
+  Moments() = default;
+  // From what count(), mean() and sum_of_squares() said, to go on.
+  Moments(std::int64_t n, double mean, double sum_of_squares)
+      : n_(n), mean_(mean), m2_(sum_of_squares) {}
+
   void add(double x);
   void merge(const Moments& other);
 
   [[nodiscard]] std::int64_t count() const { return n_; }
   [[nodiscard]] double mean() const { return mean_; }
+  [[nodiscard]] double sum_of_squares() const { return m2_; }  // of x - mean
   // Unbiased variance of one observation; 0 for fewer than two.
   [[nodiscard]] double variance() const;
   // sqrt(variance / n); infinity for fewer than two observations: one number shows no spread.

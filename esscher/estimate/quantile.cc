@@ -16,4 +16,12 @@ double quantile(std::vector<double> values, double p) {
   return 0.5 * (*std::max_element(values.begin(), values.begin() + rank) + high);
 }
 
+double order_statistic(std::vector<double> values, double share) {
+  if (values.empty()) return 0;
+  const double n = static_cast<double>(values.size());
+  const auto rank = static_cast<std::ptrdiff_t>(std::clamp(std::floor(share * n), 0.0, n - 1));
+  std::nth_element(values.begin(), values.begin() + rank, values.end());
+  return values[static_cast<std::size_t>(rank)];
+}
+
 }  // namespace esscher

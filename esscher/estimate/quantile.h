@@ -10,6 +10,12 @@ namespace esscher {
 // 0 of nothing; p is clamped to [0, 1].
 double quantile(std::vector<double> values, double p);
 
+// The order statistic of rank floor(share n), clamped to the numbers there are. This is no estimate of
+// a quantile but an end of its interval: of n independent numbers B ~ Binomial(n, p) lie below the
+// p-quantile of their law, so [order_statistic(p - h), order_statistic(p + h)] misses it exactly if
+// B leaves (n (p - h), n (p + h)], whatever the law is.
+double order_statistic(std::vector<double> values, double share);
+
 inline double median(const std::vector<double>& values) { return quantile(values, 0.5); }
 
 }  // namespace esscher

@@ -6,11 +6,12 @@
 // straight line only.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
-#include <string_view>
 #include <vector>
 
+#include "esscher/base/enum_names.h"
 #include "esscher/base/linalg.h"
 #include "esscher/estimate/interval.h"
 
@@ -37,19 +38,24 @@ struct LocalExponent {
   double L = 0;
   double exponent = 0;
   double std_error = 0;
+
+  template <class Row, class Column>
+  static void columns(Row& row, Column&& column) {
+    column("L", row.L, "tokens", "geometric mean of two neighbouring lengths");
+    column("exponent", row.exponent, "", "exponent of the decay between them");
+    column("std_error", row.std_error, "", "its standard error");
+  }
 };
 std::vector<LocalExponent> local_exponents(const std::vector<std::int64_t>& lengths,
                                            const VectorView& values, const MatrixView& cov);
 
 // Three shapes of decay, compared on the lengths >= 2.
 enum class Shape { inverse, log_power, power };
-constexpr std::string_view name(Shape shape) {
-  switch (shape) {
-    case Shape::inverse: return "c / L";
-    case Shape::log_power: return "c ln(L) / L^g";
-    case Shape::power: return "c / L^g";
-  }
-  return "?";
+constexpr auto enum_names(Shape) {
+  return EnumNames<Shape, 3>{"shape",
+                             {{{Shape::inverse, "c / L"},
+                               {Shape::log_power, "c ln(L) / L^g"},
+                               {Shape::power, "c / L^g"}}}};
 }
 
 // Generalised least squares in log-log. AIC = chi^2 + 2k with a covariance; for an exact curve the
@@ -61,6 +67,17 @@ struct ShapeFit {
   double g = 1;
   double aic = 0;
   double weight = 0;
+
+  // For output only: a constant does not read back to the last bit.
+  template <class Row, class Column>
+  static void columns(Row& row, Column&& column) {
+    column("shape", row.shape, "", "shape of the decay");
+    double constant = std::exp(row.log_c);
+    column("constant", constant, "", "c of the shape");
+    column("g", row.g, "", "g of the shape");
+    column("aic", row.aic, "", "Akaike's criterion");
+    column("weight", row.weight, "", "Akaike weight");
+  }
 };
 std::vector<ShapeFit> compare_shapes(const std::vector<std::int64_t>& lengths,
                                      const VectorView& values, const MatrixView& cov);

@@ -1,37 +1,32 @@
-// One question, three engines: how far is a prompt of length L from its limit, in mean square?
+// One question, three engines: how is an expectation over prompts of length L computed?
 //
-//   exact    Gaussian tokens and mixtures, every metric. No sampling.
+//   exact    Gaussian tokens and mixtures, every metric. No token is sampled.
 //   sampled  Gaussian tokens and mixtures: scores are drawn instead of tokens, exact in law.
 //   direct   any measure that can be sampled: whole tokens are drawn and attended to.
-//   automatic  the first of these that serves the measure and the query.
 //
-// The answer names the engine that made it. An engine that cannot serve throws CapabilityError
-// and names one that can.
+// The choice is made here, before any work, and says why.
 #pragma once
 
-#include <cstdint>
+#include <string>
 
 #include "esscher/attention/attention.h"
-#include "esscher/attention/metric.h"
 #include "esscher/base/estimate.h"
-#include "esscher/base/length.h"
 #include "esscher/measure/any_measure.h"
-#include "esscher/random/stream.h"
 
 namespace esscher {
 
-// Replicate i draws from stream.split(i): the same prompts for any number of threads.
-struct ReplicateOptions {
-  std::int64_t replicates = 256;  // >= 2; the exact engine draws none
-  Stream stream{0};
+struct EngineChoice {
+  Engine engine = Engine::exact;  // never automatic
+  std::string reason;             // one sentence without its full stop
 };
 
-// The engine that `automatic` means here.
-Engine choose_engine(const AnyMeasure& mu, const Attention& attention, const VectorView& z);
+// The largest standard deviation of the scores that a query [n,d] gives to the tokens, over all
+// queries and all components; 0 where tokens are no Gaussian mixture, infinity where it overflows.
+double largest_tau(const AnyMeasure& mu, const Attention& attention, const MatrixView& queries);
 
-// E|X_hat - X|^2 over prompts of L tokens of mu, X chosen by the metric; 0 at L = infinity.
-Estimate mean_square_error(Engine engine, Metric metric, const AnyMeasure& mu,
-                           const Attention& attention, const VectorView& z, Length L,
-                           const ReplicateOptions& options = {});
+// The engine that serves these tokens at scores of standard deviation up to largest_tau. Automatic
+// is exact where that reaches so far, else sampled, else direct. An engine that is asked for and
+// cannot serve is refused with a CapabilityError that names the one that can.
+EngineChoice choose_engine(Engine asked, const AnyMeasure& mu, double largest_tau = 0);
 
 }  // namespace esscher

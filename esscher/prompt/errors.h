@@ -1,8 +1,6 @@
-// E_prompt |X_hat_L - X|^2 at one query, for all metrics and lengths at once, by the engine asked
-// for.
-//   exact    Gaussian tokens and mixtures; no sampling
-//   sampled  Gaussian tokens and mixtures: scores drawn instead of tokens
-//   direct   any measure, tokens drawn by sample(); user data is resampled
+// E_prompt |X_hat_L - X|^2 at one query: the one place that computes errors of prompts, for all
+// metrics and lengths at once, by any engine (prompt/engine.h).
+//
 // One prompt of the longest length serves every metric and every shorter length (prefixes), so
 // points of a curve share random numbers.
 //
@@ -14,12 +12,12 @@
 
 #include <cstdint>
 #include <limits>
-#include <string>
 #include <vector>
 
 #include "esscher/attention/attention.h"
 #include "esscher/attention/metric.h"
 #include "esscher/base/estimate.h"
+#include "esscher/base/length.h"
 #include "esscher/measure/any_measure.h"
 #include "esscher/random/stream.h"
 
@@ -37,22 +35,22 @@ struct QueryError {
   std::vector<double> cov = {};
 };
 
-struct EngineChoice {
-  Engine engine = Engine::exact;  // never automatic
-  std::string reason;             // one sentence
+struct PromptOptions {
+  Engine engine = Engine::automatic;
+  std::int64_t replicates = 256;  // prompts, of which the exact engine draws none
+  Stream stream{0};               // replicate i reads stream.split(i), for any number of threads
 };
-// Exact where it exists, else sampled, else direct; CapabilityError if the engine asked for does
-// not exist for this measure, naming the one that does.
-EngineChoice choose_engine(Engine asked, const AnyMeasure& mu);
 
-// The best engine that samples: scores for Gaussian mixtures, else tokens.
-EngineChoice sampling_engine(const AnyMeasure& mu);
-
-// [metrics][lengths]; lengths increasing, >= 1. Replicate i reads stream.split(i).
-std::vector<std::vector<QueryError>> query_errors(Engine engine, const std::vector<Metric>& metrics,
-                                                  const std::vector<std::int64_t>& lengths,
+// [metrics][lengths]; lengths increasing, >= 1, and at least one replicate.
+std::vector<std::vector<QueryError>> query_errors(const std::vector<Metric>& metrics,
                                                   const AnyMeasure& mu, const Attention& attention,
-                                                  const VectorView& z, std::int64_t replicates,
-                                                  const Stream& stream);
+                                                  const VectorView& z,
+                                                  const std::vector<std::int64_t>& lengths,
+                                                  const PromptOptions& options = {});
+
+// One metric at one length, 0 at L = infinity; at least two replicates. The answer names the engine
+// that made it. An engine that cannot serve throws CapabilityError and names one that can.
+Estimate mean_square_error(Metric metric, const AnyMeasure& mu, const Attention& attention,
+                           const VectorView& z, Length L, const PromptOptions& options = {});
 
 }  // namespace esscher

@@ -29,30 +29,20 @@ struct Scores {
 Scores scores(const GaussianLaw& law, const Attention& attention, const VectorView& z) {
   check(law, attention, z);
   const Vector a = attention.tilt(z);
-  Vector Ga = law.cov * a;
-  const double tau = std::sqrt(std::max(0.0, a.dot(Ga)));
+  const double tau = score_tau(law, a);
   if (!(tau <= kMaxTau)) {
     throw CapabilityError("exact: scores have standard deviation tau = " + to_text(tau) +
                           ", universal functions reach tau = " + to_text(kMaxTau) +
                           "; the sampled engine can serve it");
   }
-  return {std::move(Ga), tau};
+  return {law.cov * a, tau};
 }
 
-bool order4(Metric metric) { return metric != Metric::output && metric != Metric::grad_v; }
-
-Universal4 universal_for(Metric metric, std::int64_t L, double tau) {
-  if (order4(metric)) return universal4(L, tau);
-  Universal4 u;
-  static_cast<Universal&>(u) = universal(L, tau);
-  return u;
-}
-
-// With V = Vb and tr VGV' given.
-ErrorParts mean_parts(const Universal& u, double tau, double Vb2, double trVGV) {
-  const double residual = std::max(0.0, trVGV - Vb2);
-  const double bias2 = u.H * u.H * tau * tau * Vb2;
-  return {bias2, std::max(0.0, Vb2 * u.M2c_ratio + residual * u.H - bias2)};
+// With |Ab|^2 and tr AGA' given, A the left factor of the metric.
+ErrorParts mean_parts(const Universal& u, double tau, double Ab2, double trAGA) {
+  const double residual = std::max(0.0, trAGA - Ab2);
+  const double bias2 = u.H * u.H * tau * tau * Ab2;
+  return {bias2, std::max(0.0, Ab2 * u.M2c_ratio + residual * u.H - bias2)};
 }
 
 // E|A(Chat - G)B'|_F^2 and |A E[Chat - G] B'|_F^2, A [p,d], B [r,d].
@@ -78,32 +68,22 @@ ErrorParts scaled(ErrorParts parts, double factor) {
 
 ErrorParts parts_of(Metric metric, const GaussianLaw& law, const Attention& attention,
                     const VectorView& z, const Scores& s, const Universal4& u) {
+  const MetricForm form = metric_form(metric, attention);
   const Vector b = s.b();
-  const Matrix& V = attention.V();
-  const Matrix I = Matrix::Identity(attention.dim(), attention.dim());
-  switch (metric) {
-    case Metric::output: {
-      const double trVGV = (V * law.cov).cwiseProduct(V).sum();
-      return mean_parts(u, s.tau, (V * b).squaredNorm(), trVGV);
-    }
-    case Metric::grad_v:
-      return scaled(mean_parts(u, s.tau, b.squaredNorm(), law.cov.trace()),
-                    static_cast<double>(attention.output_dim()));
-    case Metric::grad_u: return scaled(covariance_parts(u, b, law.cov, V, I), z.squaredNorm());
-    case Metric::grad_k: {
-      const double factor = attention.scale() * attention.scale();
-      return scaled(covariance_parts(u, b, law.cov, V, I),
-                    factor * (attention.Q() * z).squaredNorm());
-    }
-    case Metric::grad_q: {
-      const double factor = attention.scale() * attention.scale();
-      return scaled(covariance_parts(u, b, law.cov, V, attention.K()), factor * z.squaredNorm());
-    }
+  const Matrix* A = form.left.matrix;
+  if (form.of_covariance) {
+    const Matrix B = form.right.matrix_or_identity(attention.dim());
+    return scaled(covariance_parts(u, b, law.cov, *A, B), form.factor(z));
   }
-  return {};
+  const double trAGA = A == nullptr ? law.cov.trace() : (*A * law.cov).cwiseProduct(*A).sum();
+  return scaled(mean_parts(u, s.tau, form.mean_norm2(b), trAGA), form.factor(z));
 }
 
 }  // namespace
+
+double score_tau(const GaussianLaw& law, const VectorView& a) {
+  return std::sqrt(std::max(0.0, a.dot(law.cov * a)));
+}
 
 double score_deviation(const GaussianLaw& law, const Attention& attention, const VectorView& z) {
   return scores(law, attention, z).tau;
@@ -132,7 +112,8 @@ ErrorParts error_parts(Metric metric, const GaussianLaw& law, const Attention& a
                        const VectorView& z, Length L) {
   const Scores s = scores(law, attention, z);
   if (L.is_infinite()) return {};
-  return parts_of(metric, law, attention, z, s, universal_for(metric, L.count(), s.tau));
+  return parts_of(metric, law, attention, z, s,
+                  universal_up_to(reads_covariance(metric), L.count(), s.tau));
 }
 
 double mean_square_error(Metric metric, const GaussianLaw& law, const Attention& attention,

@@ -18,8 +18,8 @@
 //   grad_K   scale^2 |Qz|^2   the third formula with A = V, B = I
 //   grad_Q   scale^2 |z|^2    the third formula with A = V, B = K
 //
-// tau = 0 and singular G are welcome; the mean m only moves the output. Valid for tau <= kMaxTau,
-// beyond it a CapabilityError names the sampled engine.
+// tau may be 0 and G may be singular. The mean m only moves the output. The formulas serve
+// tau <= kMaxTau; beyond it a CapabilityError names the sampled engine.
 #pragma once
 
 #include "esscher/attention/attention.h"
@@ -37,14 +37,18 @@ struct ErrorParts {
   [[nodiscard]] double total() const { return bias2 + variance; }
 };
 
-// tau = sqrt(a'Ga), a = U z: the standard deviation of the scores.
+// tau = sqrt(a'Ga) of any tilt a [d]: the standard deviation of the scores.
+double score_tau(const GaussianLaw& law, const VectorView& a);
+
+// The same at a = U z; it is refused beyond kMaxTau (CapabilityError).
 double score_deviation(const GaussianLaw& law, const Attention& attention, const VectorView& z);
 
 // E[T_hat(z)] [dv] at prompt length L; T itself at L = infinity.
 Vector expected_output(const GaussianLaw& law, const Attention& attention, const VectorView& z,
                        Length L);
 
-// 1/H: how many tokens the query really sees. L at tau = 0, about L e^{-tau^2} for long prompts.
+// 1/H, the number of tokens over which the query effectively averages: L at tau = 0, about
+// L e^{-tau^2} for long prompts.
 double effective_sample_size(const GaussianLaw& law, const Attention& attention,
                              const VectorView& z, Length L);
 
@@ -54,8 +58,8 @@ ErrorParts error_parts(Metric metric, const GaussianLaw& law, const Attention& a
 double mean_square_error(Metric metric, const GaussianLaw& law, const Attention& attention,
                          const VectorView& z, Length L);
 
-// The same from universal functions the caller has, e.g. from a UniversalTable at
-// tau = score_deviation(..); output and grad_v read H and M2c_ratio only.
+// The same from universal functions that the caller has, for example from a UniversalTable at
+// tau = score_deviation(..). output and grad_v read H and M2c_ratio only.
 ErrorParts error_parts(Metric metric, const GaussianLaw& law, const Attention& attention,
                        const VectorView& z, const Universal4& u);
 

@@ -11,11 +11,7 @@ namespace esscher {
 
 namespace {
 
-double score_tau(const GaussianLaw& part, const Vector& a) {
-  return std::sqrt(std::max(0.0, a.dot(part.cov * a)));
-}
-
-// Components that have weight, dimensions checked.
+// The components of positive weight, after their dimensions were checked.
 GaussianMixtureLaw used_components(const GaussianMixtureLaw& law, Index d) {
   check_dimension("exact", "law.weights", law.weights.size(),
                   static_cast<long>(law.components.size()));
@@ -86,7 +82,8 @@ MixtureErrors::Tokens MixtureErrors::make_tokens() const {
   return {std::move(parts), MixtureNodes(std::move(scores), log_mgf_)};
 }
 
-// sum_k p_k E[y] e_k = 0, so G_10 may be read as -excess where that is smaller and loses nothing.
+// Since sum_k p_k E[y] e_k = 0, G_10 may be replaced by -excess where that is smaller, without a loss
+// of digits.
 MixtureErrors::Means MixtureErrors::means(const Matrix& A, std::int64_t L) {
   std::vector<Vector> Ae, Ab;
   std::vector<double> trace;
@@ -139,45 +136,15 @@ double MixtureErrors::effective_sample_size(Length L) {
 
 ErrorParts MixtureErrors::error_parts(Metric metric, Length L) {
   if (!tokens_) return esscher::error_parts(metric, law_.components[0], attention_, z_, L);
-  const Matrix& V = attention_.V();
-  const Matrix I = Matrix::Identity(attention_.dim(), attention_.dim());
-  const auto scaled = [](ErrorParts parts, double factor) -> ErrorParts {
-    return {factor * parts.bias2, factor * parts.variance};
-  };
-  const auto scale2 = [&] { return std::pow(attention_.scale(), 2); };
-  if (metric == Metric::grad_k || metric == Metric::grad_q) (void)attention_.K();  // or refuse
+  const MetricForm form = metric_form(metric, attention_);
   if (L.is_infinite()) return {};
-  switch (metric) {
-    case Metric::output: return mean_parts(V, L.count());
-    case Metric::grad_v: return scaled(mean_parts(I, L.count()), static_cast<double>(V.rows()));
-    case Metric::grad_u: return scaled(covariance_parts(V, I, L.count()), z_.squaredNorm());
-    case Metric::grad_k:
-      return scaled(covariance_parts(V, I, L.count()),
-                    scale2() * (attention_.Q() * z_).squaredNorm());
-    case Metric::grad_q:
-      return scaled(covariance_parts(V, attention_.K(), L.count()), scale2() * z_.squaredNorm());
-  }
-  return {};
-}
-
-Vector expected_output(const GaussianMixtureLaw& law, const Attention& attention,
-                       const VectorView& z, Length L) {
-  return MixtureErrors(law, attention, z).expected_output(L);
-}
-
-double effective_sample_size(const GaussianMixtureLaw& law, const Attention& attention,
-                             const VectorView& z, Length L) {
-  return MixtureErrors(law, attention, z).effective_sample_size(L);
-}
-
-ErrorParts error_parts(Metric metric, const GaussianMixtureLaw& law, const Attention& attention,
-                       const VectorView& z, Length L) {
-  return MixtureErrors(law, attention, z).error_parts(metric, L);
-}
-
-double mean_square_error(Metric metric, const GaussianMixtureLaw& law, const Attention& attention,
-                         const VectorView& z, Length L) {
-  return error_parts(metric, law, attention, z, L).total();
+  const Index d = attention_.dim();
+  const Matrix A = form.left.matrix_or_identity(d);
+  const ErrorParts parts = form.of_covariance
+                               ? covariance_parts(A, form.right.matrix_or_identity(d), L.count())
+                               : mean_parts(A, L.count());
+  const double factor = form.factor(z_);
+  return {factor * parts.bias2, factor * parts.variance};
 }
 
 }  // namespace esscher

@@ -1,15 +1,16 @@
 // Finite prompts of Gaussian-mixture tokens without sampling: weights p_k, components N(m_k,G_k).
-// Given the component, a token is z = m_k + b_k g + xi with g ~ N(0,1), b_k = G_k a/tau_k, and xi ~
-// N(0, R_k) independent of its score, R_k = G_k - b_k b_k'. The token moments of universal/universal.h
-// become sums over components; with zeta = z - m_a, m_a the tilted mean of the mixture,
+// Given the component, a token is z = m_k + b_k g + xi with g ~ N(0,1), b_k = G_k a/tau_k, and with
+// xi ~ N(0, R_k), R_k = G_k - b_k b_k', independent of the score. The token moments of
+// universal/universal.h become sums over components. With zeta = z - m_a, where m_a is the tilted
+// mean of the mixture,
 //
 //   E[T_hat] - T   = L int V F_1[zeta] phi^{L-1} du
 //   E|T_hat - T|^2 = L int F_2[|V zeta|^2] phi^{L-1} du + L(L-1) int |V F_1[zeta]|^2 phi^{L-2} du
 //
 // F_1[zeta] vanishes to first order in the bulk; there it is computed from 1 - e^-y, not by
-// subtraction. grad_u, grad_k and grad_q read E|V(Chat - C_a)B'|^2, set partitions of four factors:
-// prompt/exact_mixture_covariance.h. Scores with some tau_k > kMaxMixtureTau are refused with a
-// CapabilityError that names the sampled engine.
+// subtraction. grad_u, grad_k and grad_q need E|V(Chat - C_a)B'|^2, a sum over set partitions of
+// four factors (prompt/exact_mixture_covariance.h). If some tau_k exceeds kMaxMixtureTau, a
+// CapabilityError names the sampled engine.
 #pragma once
 
 #include <optional>
@@ -21,11 +22,12 @@
 
 namespace esscher {
 
-// The nodes of a component grow like tau^2.
+// The number of nodes of a component grows like tau^2.
 inline constexpr double kMaxMixtureTau = 40.0;
 
-// Everything about one query; lengths and metrics share its moments, which are kept as they are
-// computed, so one object serves one thread. One component goes to the universal functions.
+// Everything about one query of a mixture, or of one Gaussian, which is a mixture of one and goes
+// to the universal functions. Lengths and metrics share its moments, which are kept as they are
+// computed, so one object serves one thread.
 class MixtureErrors {
  public:
   MixtureErrors(const GaussianMixtureLaw& law, Attention attention, const VectorView& z);
@@ -58,14 +60,5 @@ class MixtureErrors {
   double log_mgf_ = 0;            // Lambda(a)
   std::optional<Tokens> tokens_;  // centred at m_a; none for one component
 };
-
-Vector expected_output(const GaussianMixtureLaw& law, const Attention& attention,
-                       const VectorView& z, Length L);
-double effective_sample_size(const GaussianMixtureLaw& law, const Attention& attention,
-                             const VectorView& z, Length L);
-ErrorParts error_parts(Metric metric, const GaussianMixtureLaw& law, const Attention& attention,
-                       const VectorView& z, Length L);
-double mean_square_error(Metric metric, const GaussianMixtureLaw& law, const Attention& attention,
-                         const VectorView& z, Length L);
 
 }  // namespace esscher

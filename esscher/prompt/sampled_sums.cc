@@ -36,9 +36,7 @@ HWY_INLINE VF32 weight(VF32 log2_weight) {
   p = hn::MulAdd(p, f, hn::Set(d, 1.0F));
   return hn::BitCast(d, hn::Add(hn::BitCast(di, p), hn::ShiftLeft<23>(hn::BitCast(di, rounded))));
 }
-HWY_INLINE VF64 weight(VF64 log_weight) {
-  return simd::HWY_NAMESPACE::exp_core(DF64(), log_weight);
-}
+HWY_INLINE VF64 weight(VF64 log_weight) { return exp_core(DF64(), log_weight); }
 
 // Float and double differ in how normals are made and in the unit of the scores (base 2 in float).
 // normals(n, out, work) gives the next n pairs, out [2 n, lanes], work [n, lanes].

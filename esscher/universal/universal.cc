@@ -113,13 +113,12 @@ Universal universal(std::int64_t L, double tau) {
 Universal3 universal3(std::int64_t L, double tau) {
   check(L, tau);
   if (tau > kFarFrozen) return universal4(L, tau);
-  if (L == 1) return {universal(L, tau), -1, 1};
-  Universal3 out;
-  static_cast<Universal&>(out) = sweep_universal(
-      L, tau, [&](const TokenMoments& token, long i, const Survival& survival, double du) {
-        out.p3 += 0.5 * du * survival.power[1] * token.third(i);
-      });
-  out.v1_ratio = v1_ratio(tau, out, out.p3);
+  double p3 = 0;
+  const auto add_third = [&](const TokenMoments& token, long i, const Survival& survival,
+                             double du) { p3 += 0.5 * du * survival.power[1] * token.third(i); };
+  Universal3 out(L == 1 ? universal(L, tau) : sweep_universal(L, tau, add_third));
+  out.p3 = L == 1 ? 1 : p3;
+  out.v1_ratio = L == 1 ? -1 : v1_ratio(tau, out, p3);
   return out;
 }
 
@@ -128,8 +127,7 @@ Universal3 universal3(std::int64_t L, double tau) {
 // token carries the weight, S is near its mean M1, and c = M1 keeps A and B of order 1. q does not
 // depend on c either, so x is centred anew at every u, where its integrand is a sum of squares.
 Universal4 universal4(std::int64_t L, double tau) {
-  Universal4 result;
-  static_cast<Universal&>(result) = universal(L, tau);
+  Universal4 result(universal(L, tau));
   const double Ld = static_cast<double>(L);
   const bool frozen = tau * tau > 2 * std::log(Ld);
   const double c = frozen ? result.M1 / tau : tau;
@@ -184,6 +182,10 @@ Universal4 universal4(std::int64_t L, double tau) {
   result.n2 = n2 * du;
   result.v1_ratio = tau > kFarFrozen ? v1 * du : v1_ratio(tau, result, result.p3);
   return result;
+}
+
+Universal4 universal_up_to(bool order4, std::int64_t L, double tau) {
+  return order4 ? universal4(L, tau) : Universal4(universal(L, tau));
 }
 
 }  // namespace esscher

@@ -41,6 +41,9 @@ struct Universal {
 
 // The same with the mean of v.
 struct Universal3 : Universal {
+  Universal3() = default;
+  explicit Universal3(const Universal& u) : Universal(u) {}
+
   double v1_ratio = 0;  // E[v - tau^2] / tau^2
   double p3 = 0;        // E[sum omega^3]
 };
@@ -48,6 +51,9 @@ struct Universal3 : Universal {
 // The functions of order 4, which errors of the gradients in U, K and Q need. Each is divided by
 // the power of tau that keeps it finite at tau = 0.
 struct Universal4 : Universal3 {
+  Universal4() = default;
+  explicit Universal4(const Universal& u) : Universal3(u) {}
+
   double v2_ratio = 0;  // E[(v - tau^2)^2] / tau^4
   double q_ratio = 0;   // E[q] / tau^2
   double vh_ratio = 0;  // E[(v - tau^2) h] / tau^2
@@ -59,5 +65,7 @@ struct Universal4 : Universal3 {
 Universal universal(std::int64_t L, double tau);
 Universal3 universal3(std::int64_t L, double tau);  // at little more than the cost of universal()
 Universal4 universal4(std::int64_t L, double tau);
+// universal4() if the order-4 family is asked for, else universal() with zeros for that family.
+Universal4 universal_up_to(bool order4, std::int64_t L, double tau);
 
 }  // namespace esscher

@@ -38,7 +38,8 @@ TEST(Constant, IsTheLimitOfSimulatedErrors) {
   const std::vector<Metric> metrics = {Metric::output, Metric::grad_v, Metric::grad_u};
   for (const AnyMeasure& mu : measures) {
     const auto errors =
-        query_errors(Engine::direct, metrics, {L}, mu, attention, z, 250, Stream(5));
+        query_errors(metrics, mu, attention, z, {L},
+                     {.engine = Engine::direct, .replicates = 250, .stream = Stream(5)});
     for (std::size_t k = 0; k < metrics.size(); ++k) {
       const double scale = static_cast<double>(L);
       // The next term of the expansion is of relative order 1/L: allowed for by 30/L.
@@ -63,7 +64,7 @@ TEST(Constant, IsTheLimitOfExactMixtureErrors) {
   const std::vector<Metric> all = {Metric::output, Metric::grad_v, Metric::grad_u, Metric::grad_k,
                                    Metric::grad_q};
   const std::int64_t L = 1000000000000;
-  const auto errors = query_errors(Engine::exact, all, {L}, mu, attention, z, 1, Stream(0));
+  const auto errors = query_errors(all, mu, attention, z, {L}, {.engine = Engine::exact});
   for (std::size_t k = 0; k < all.size(); ++k) {
     EXPECT_TRUE(close(static_cast<double>(L) * errors[k][0].value,
                       asymptotic_constant(all[k], mu, attention, z), 1e-6))

@@ -185,5 +185,26 @@ TEST(GaussianAverage, FrozenFractionAndRefusal) {
   EXPECT_THROW(static_cast<void>(one_dimension(600, {Metric::output}).at(10)), CapabilityError);
 }
 
+// The largest tau that can matter is read from weights alone; where it says that the exact engine
+// reaches, the average does not refuse.
+TEST(GaussianAverage, LargestTauForetellsRefusals) {
+  const Matrix one = Matrix::Ones(1, 1);
+  const GaussianLaw law{Vector::Zero(1), one};
+  int served = 0, refused = 0;
+  for (const double scale : {1.0, 30.0, 45.0, 55.0, 65.0, 75.0, 90.0, 300.0}) {
+    const GaussianAverage D({Metric::output}, law, Attention::from_uv(scale * one, one), law);
+    for (const std::int64_t L : {std::int64_t{10}, std::int64_t{1000000000000}}) {
+      if (D.largest_tau(L) <= kMaxTau) {
+        ++served;
+        EXPECT_NO_THROW((void)D.at(L)) << scale << " " << L;
+      } else {
+        ++refused;
+      }
+    }
+  }
+  EXPECT_GE(served, 4);
+  EXPECT_GE(refused, 4);
+}
+
 }  // namespace
 }  // namespace esscher

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "esscher/base/error.h"
 #include "esscher/concentration/gaussian_average.h"
 #include "esscher/measure/coordinates.h"
 #include "esscher/measure/mixture.h"
@@ -13,8 +14,15 @@
 namespace esscher {
 namespace {
 
+using testing::agrees;
 using testing::close;
 using testing::gaussian_problem;
+
+// D(L) of the output for Gaussian tokens and queries, in closed form.
+double D_of(const Problem& p, std::int64_t L) {
+  const GaussianAverage D({Metric::output}, *gaussian_law(p.mu), p.attention, *gaussian_law(*p.nu));
+  return D.at(L)[0].value;
+}
 
 TEST(Length, CertifiedByItsNeighbour) {
   const Problem p = gaussian_problem(3, 0.5);
@@ -22,13 +30,13 @@ TEST(Length, CertifiedByItsNeighbour) {
     LengthOptions o{.eps = 1e-3, .metric = metric};
     const LengthAnswer a = shortest_length(p, o);
     ASSERT_TRUE(a.length.has_value());
-    EXPECT_EQ(a.status, "certified");
+    EXPECT_EQ(a.status, LengthStatus::certified);
     const GaussianAverage D({metric}, *gaussian_law(p.mu), p.attention, *gaussian_law(*p.nu));
     EXPECT_LE(D.at(*a.length)[0].value, 1e-3);
     EXPECT_GT(D.at(*a.length - 1)[0].value, 1e-3);
     EXPECT_EQ(a.value, D.at(*a.length)[0].value);
     EXPECT_EQ(a.value_before, D.at(*a.length - 1)[0].value);
-    EXPECT_TRUE(close(a.clt, static_cast<double>(*a.length), 0.3));
+    EXPECT_EQ(a.clt, std::ceil(D.constant(0) / 1e-3));
   }
 }
 
@@ -47,13 +55,26 @@ TEST(Length, RelativeAndQuantile) {
 TEST(Length, NeverIsExplained) {
   const LengthAnswer tiny = shortest_length(gaussian_problem(1, 0.9), {.eps = 1e-30});
   EXPECT_FALSE(tiny.length.has_value());
-  EXPECT_EQ(tiny.status, "never");
+  EXPECT_EQ(tiny.status, LengthStatus::never);
   EXPECT_NE(tiny.explanation.find("1e15"), std::string::npos);
   Problem laplace = gaussian_problem(1, 1.0);
   laplace.mu = Laplace(1, 1.0);
   const LengthAnswer none = shortest_length(laplace, {.eps = 0.1});
-  EXPECT_EQ(none.status, "never");
+  EXPECT_EQ(none.status, LengthStatus::never);
   EXPECT_NE(none.explanation.find("infinite"), std::string::npos);
+}
+
+// Scores beyond the exact engine are known before the search: it samples, and says why.
+TEST(Length, SharpScoresAreSampledAndExplained) {
+  Problem sharp = gaussian_problem(1, 1.0);
+  sharp.nu.reset();
+  sharp.points = Matrix::Constant(1, 1, 700.0);
+  const LengthAnswer got =
+      shortest_length(sharp, {.eps = 1e6, .replicates = 4, .max_sampled_length = 16});
+  EXPECT_EQ(got.engine, Engine::sampled);
+  EXPECT_NE(got.explanation.find("beyond tau = 600"), std::string::npos) << got.explanation;
+  EXPECT_THROW((void)shortest_length(sharp, {.eps = 1e6, .engine = Engine::exact}),
+               CapabilityError);
 }
 
 // Two equal components are one Gaussian, whose answer is certain.
@@ -64,8 +85,8 @@ TEST(Length, QueriesOfALawLeaveABracket) {
   const LengthAnswer want = shortest_length(one, {.eps = 1e-2});
   const LengthAnswer got = shortest_length(two, {.eps = 1e-2, .queries = 128, .seed = 2});
   ASSERT_TRUE(got.length && want.length);
-  EXPECT_EQ(want.status, "certified");
-  EXPECT_EQ(got.status, "estimated");
+  EXPECT_EQ(want.status, LengthStatus::certified);
+  EXPECT_EQ(got.status, LengthStatus::estimated);
   EXPECT_EQ(got.engine, Engine::exact);
   EXPECT_LE(got.value, 1e-2);
   EXPECT_GT(got.value_before, 1e-2);
@@ -73,11 +94,15 @@ TEST(Length, QueriesOfALawLeaveABracket) {
   EXPECT_GE(got.bracket_hi, *want.length);
   EXPECT_LT(got.bracket_lo, *got.length);
   EXPECT_GT(got.bracket_hi, *got.length);
-  EXPECT_TRUE(close(static_cast<double>(got.bracket_hi), static_cast<double>(*want.length), 0.05));
+  // The bracket is as wide as the error of the queries makes it: at its ends the true D is not
+  // farther from eps than the helper allows.
+  for (const std::int64_t end : {got.bracket_lo, got.bracket_hi}) {
+    EXPECT_TRUE(agrees({D_of(one, end), got.std_error, 128}, 1e-2)) << end;
+  }
   EXPECT_EQ(got.error_probability, 0.05);
   two.nu.reset();
   two.points = Matrix{{0.5, 1.0}, {-1.0, 0.3}};
-  EXPECT_EQ(shortest_length(two, {.eps = 1e-2}).status, "certified") << "given queries";
+  EXPECT_EQ(shortest_length(two, {.eps = 1e-2}).status, LengthStatus::certified) << "given queries";
 }
 
 // Laplace tokens have no limit at |z| >= 1, a third of these queries: their average has no answer,
@@ -86,11 +111,11 @@ TEST(Length, QuantileBelowTheQueriesWithoutALimit) {
   Problem p = gaussian_problem(1, 1.0);
   p.mu = Laplace(1, 1.0);
   LengthOptions o{.eps = 0.5, .quantile = 0.9, .queries = 200};
-  EXPECT_EQ(shortest_length(p, o).status, "never");
+  EXPECT_EQ(shortest_length(p, o).status, LengthStatus::never);
   o.quantile = 0.3;
   const LengthAnswer got = shortest_length(p, o);
   ASSERT_TRUE(got.length.has_value()) << got.explanation;
-  EXPECT_EQ(got.status, "estimated");
+  EXPECT_EQ(got.status, LengthStatus::estimated);
   EXPECT_LE(got.value, 0.5);
   EXPECT_NE(got.explanation.find("no limit"), std::string::npos) << got.explanation;
   EXPECT_TRUE(std::isfinite(got.clt));
@@ -102,8 +127,9 @@ TEST(Length, StochasticAgreesWithCertified) {
   const LengthAnswer got =
       shortest_length(p, {.eps = 0.05, .engine = Engine::direct, .queries = 400, .replicates = 2});
   ASSERT_TRUE(got.length && exact.length);
-  EXPECT_EQ(got.status, "estimated");
-  EXPECT_TRUE(close(static_cast<double>(*got.length), static_cast<double>(*exact.length), 0.15));
+  EXPECT_EQ(got.status, LengthStatus::estimated);
+  EXPECT_TRUE(agrees({got.value, got.std_error, 400}, D_of(p, *got.length)));
+  EXPECT_TRUE(agrees({D_of(p, *got.length), got.std_error, 400}, 0.05)) << *got.length;
   EXPECT_GT(got.error_probability, 0);
   EXPECT_LE(got.error_probability, 0.05);
   EXPECT_LE(got.bracket_lo, *exact.length);
@@ -119,8 +145,6 @@ TEST(Length, StochasticAgreesWithCertified) {
   EXPECT_LE(quantile.error_probability, 0.05);
   EXPECT_LE(quantile.bracket_lo, *certain.length);
   EXPECT_GE(quantile.bracket_hi, *certain.length);
-  EXPECT_TRUE(
-      close(static_cast<double>(*quantile.length), static_cast<double>(*certain.length), 0.2));
 }
 
 }  // namespace

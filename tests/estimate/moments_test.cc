@@ -82,5 +82,12 @@ TEST(Moments, MergeEqualsOnePass) {
   });
 }
 
+TEST(Moments, OfNumbersThatAreThere) {
+  const Moments m = moments_of(std::vector<double>{1, 2, 6});
+  EXPECT_EQ(m.count(), 3);
+  EXPECT_TRUE(testing::close(m.mean(), 3, 1e-15));
+  EXPECT_TRUE(testing::close(m.std_error(), std::sqrt(7.0 / 3), 1e-15));
+}
+
 }  // namespace
 }  // namespace esscher

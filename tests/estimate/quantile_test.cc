@@ -2,6 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <boost/math/distributions/binomial.hpp>
+#include <cmath>
+
+#include "esscher/random/stream.h"
+#include "tests/testing.h"
+
 namespace esscher {
 namespace {
 
@@ -23,6 +29,25 @@ TEST(Quantile, MedianOfAnEvenCountIsTheMiddle) {
   EXPECT_EQ(median({4, 1, 3, 2}), 2.5);
   EXPECT_EQ(median({4, 1, 3}), 3);
   EXPECT_EQ(median({}), 0);
+}
+
+// The interval of two order statistics covers the quantile of the law as often as a binomial count
+// stays between their ranks.
+TEST(Quantile, OrderStatisticsCoverAsBinomialCountsSay) {
+  constexpr int kNumbers = 64, kRepeats = 4000;
+  const double p = 0.9, half = 1.96 * std::sqrt(p * (1 - p) / kNumbers);
+  int covered = 0;
+  for (std::uint64_t r = 0; r < kRepeats; ++r) {
+    std::vector<double> x(kNumbers);
+    Stream(3).split(r).fill_uniform(0, x);
+    covered += order_statistic(x, p - half) <= p && p <= order_statistic(x, p + half) ? 1 : 0;
+  }
+  const boost::math::binomial count(kNumbers, p);
+  const double chance =
+      cdf(count, std::floor(kNumbers * (p + half))) - cdf(count, std::floor(kNumbers * (p - half)));
+  EXPECT_GT(chance, 0.95);
+  const double std_error = std::sqrt(chance * (1 - chance) / kRepeats);
+  EXPECT_TRUE(testing::agrees({double(covered) / kRepeats, std_error, kRepeats}, chance));
 }
 
 }  // namespace

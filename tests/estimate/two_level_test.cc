@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numbers>
 
 #include "esscher/base/error.h"
 #include "esscher/estimate/moments.h"
@@ -11,6 +12,7 @@
 namespace esscher {
 namespace {
 
+using testing::agrees;
 using testing::close;
 
 // x_qr = 3 + s_between * N + s_within * N
@@ -26,16 +28,22 @@ Matrix two_level_data(Index Q, Index R, double s_between, double s_within, const
   return x;
 }
 
+// The sample variance of normals of variance v with n degrees of freedom has the standard error
+// v sqrt(2/n), and a standard deviation half the relative error of its square.
 TEST(TwoLevel, DecomposesTheVariance) {
-  const TwoLevel t = two_level(two_level_data(4000, 8, 2.0, 0.5, Stream(1)), Queries::random);
-  EXPECT_TRUE(close(t.between, 4.0, 0.12));
-  EXPECT_TRUE(close(t.within, 0.25, 0.06));
-  EXPECT_TRUE(close(t.std_error, std::sqrt(4.0 / 4000 + 0.25 / 32000), 0.06));
-}
-
-TEST(TwoLevel, FixedQueriesCountPromptNoiseOnly) {
-  const TwoLevel t = two_level(two_level_data(4000, 8, 2.0, 0.5, Stream(1)), Queries::fixed);
-  EXPECT_TRUE(close(t.std_error, std::sqrt(0.25 / 32000), 0.06));
+  const double Q = 4000, R = 8, between = 4.0, within = 0.25;
+  const Matrix data = two_level_data(4000, 8, 2.0, 0.5, Stream(1));
+  const TwoLevel t = two_level(data, Queries::random);
+  const double of_means = between + within / R;
+  EXPECT_TRUE(agrees({t.between, of_means * std::sqrt(2 / (Q - 1)), 4000}, between));
+  const double within_error = within * std::sqrt(2 / (Q * (R - 1)));
+  EXPECT_TRUE(agrees({t.within, within_error, 4000}, within));
+  const double error = std::sqrt(of_means / Q);
+  EXPECT_TRUE(agrees({t.std_error, error * std::sqrt(0.5 / (Q - 1)), 4000}, error));
+  // Given queries count the noise of prompts only.
+  const TwoLevel fixed = two_level(data, Queries::fixed);
+  const double noise = std::sqrt(within / (Q * R));
+  EXPECT_TRUE(agrees({fixed.std_error, noise * std::sqrt(0.5 / (Q * (R - 1))), 4000}, noise));
 }
 
 TEST(TwoLevel, RefusesTooLittleData) {
@@ -47,15 +55,22 @@ TEST(TwoLevel, BootstrapSeesBothLevels) {
   const Matrix x = two_level_data(300, 6, 2.0, 0.5, Stream(7));
   const Interval random = bootstrap_interval(x, Queries::random, 2000, Stream(9));
   const TwoLevel t = two_level(x, Queries::random);
-  EXPECT_TRUE(close(random.hi - random.lo, 2 * 1.96 * t.std_error, 0.08));
+  // An end is a quantile at 2.5 % of 2000 draws from nearly a normal law; the width has two of them.
+  const double q = normal_quantile(0.95);
+  const double density = std::exp(-0.5 * q * q) / std::sqrt(2 * std::numbers::pi);
+  const double end_error = std::sqrt(0.025 * 0.975 / 2000) / density;
+  const auto expect_width = [&](const Interval& ci, double std_error) {
+    const double error = std::sqrt(2.0) * end_error * std_error;
+    EXPECT_TRUE(agrees({ci.hi - ci.lo, error, 2000}, 2 * q * std_error));
+  };
+  expect_width(random, t.std_error * std::sqrt(299.0 / 300));
   const Interval fixed = bootstrap_interval(x, Queries::fixed, 2000, Stream(9));
   const TwoLevel f = two_level(x, Queries::fixed);
   // Resampling R = 6 prompts with replacement loses a factor sqrt(5/6).
-  EXPECT_TRUE(close(fixed.hi - fixed.lo, 2 * 1.96 * f.std_error * std::sqrt(5.0 / 6), 0.08));
+  expect_width(fixed, f.std_error * std::sqrt(5.0 / 6));
 }
 
-// Skewed data, n = 60: the interval must cover about 95 %, with 2000 repeats a standard error of
-// 0.5 %.
+// Skewed data, n = 60: the interval covers 95 %, up to the noise of 2000 repeats.
 TEST(TwoLevel, IntervalOfSkewedDataCovers) {
   int covered = 0;
   for (std::uint64_t k = 0; k < 2000; ++k) {
@@ -64,8 +79,7 @@ TEST(TwoLevel, IntervalOfSkewedDataCovers) {
     for (Index i = 0; i < 60; ++i) x[i] = -std::log(s.uniform(static_cast<std::uint64_t>(i)));
     covered += mean_interval(x).contains(1.0) ? 1 : 0;
   }
-  EXPECT_GE(covered, 1860);
-  EXPECT_LE(covered, 1940);
+  EXPECT_TRUE(agrees({covered / 2000.0, std::sqrt(0.95 * 0.05 / 2000), 2000}, 0.95));
 }
 
 TEST(TwoLevel, CovarianceOfMeans) {

@@ -71,7 +71,7 @@ TEST(Direct, PrefixesAgreeWithShorterPrompts) {
 }
 
 struct TemporaryFile {
-  std::filesystem::path path = std::filesystem::path(ESSCHER_BINARY_DIR) / "direct_test.npy";
+  std::filesystem::path path = std::filesystem::path(testing::binary_dir()) / "direct_test.npy";
   ~TemporaryFile() { std::filesystem::remove(path); }
 };
 

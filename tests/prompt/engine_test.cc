@@ -8,6 +8,7 @@
 #include "esscher/measure/gaussian.h"
 #include "esscher/measure/gaussian_view.h"
 #include "esscher/measure/mixture.h"
+#include "esscher/prompt/errors.h"
 #include "esscher/prompt/exact_mixture.h"
 #include "tests/testing.h"
 
@@ -60,18 +61,22 @@ TEST(Engine, ThreeWayAgreementOnGaussians) {
     const Attention attention = random_attention(s, c.d);
     const Vector z = query(s, mu, attention, c.tau);
     for (Metric metric : kMetrics) {
-      const double exact = mean_square_error(Engine::exact, metric, mu, attention, z, c.L).value;
+      const double exact =
+          mean_square_error(metric, mu, attention, z, c.L, {.engine = Engine::exact}).value;
       for (Engine engine : kSamplers) {
-        const Estimate got = mean_square_error(engine, metric, mu, attention, z, c.L,
-                                               {c.n, Stream(seed).split(engine == Engine::direct)});
+        const Estimate got =
+            mean_square_error(metric, mu, attention, z, c.L,
+                              {.engine = engine,
+                               .replicates = c.n,
+                               .stream = Stream(seed).split(engine == Engine::direct)});
         EXPECT_EQ(got.engine, engine);
         EXPECT_EQ(got.n, c.n);
-        if (c.tau == 0 && metric != Metric::output && metric != Metric::grad_v) {
+        if (c.tau == 0 && reads_covariance(metric)) {
           EXPECT_EQ(got.value, 0);  // z = 0: no gradient in U
           EXPECT_EQ(exact, 0);
           continue;
         }
-        const bool certain = c.L == 1 && metric != Metric::output && metric != Metric::grad_v;
+        const bool certain = c.L == 1 && reads_covariance(metric);
         EXPECT_TRUE(certain ? close(got.value, exact, 1e-11) : agrees(got, exact))
             << name(engine) << " " << name(metric) << " d " << c.d << " L " << c.L << " tau "
             << c.tau;
@@ -96,12 +101,13 @@ TEST(Engine, ThreeWayAgreementOnMixtures) {
     const Attention attention = random_attention(s, d);
     const Vector z = query(s, mu, attention, 1.2);
     for (Metric metric : kMetrics) {
-      const Estimate exact = mean_square_error(Engine::automatic, metric, mu, attention, z, L);
+      const Estimate exact = mean_square_error(metric, mu, attention, z, L);
       EXPECT_EQ(exact.engine, Engine::exact);
-      const bool certain = L == 1 && metric != Metric::output && metric != Metric::grad_v;
+      const bool certain = L == 1 && reads_covariance(metric);
       for (Engine engine : kSamplers) {
         const Estimate got =
-            mean_square_error(engine, metric, mu, attention, z, L, {3000, Stream(3)});
+            mean_square_error(metric, mu, attention, z, L,
+                              {.engine = engine, .replicates = 3000, .stream = Stream(3)});
         EXPECT_TRUE(certain ? close(got.value, exact.value, 1e-9) : agrees(got, exact.value))
             << name(engine) << " " << name(metric) << " L " << L;
       }
@@ -121,14 +127,15 @@ TEST(Engine, MixtureOfEqualsIsGaussian) {
     for (double tau : {0.01, 1.0, 4.0, 9.0, 30.0}) {
       const Vector z = query(s, one, attention, tau);
       const auto length = static_cast<std::int64_t>(L);
+      MixtureErrors errors(law, attention, z);
       for (Metric metric : kMetrics) {
         const ErrorParts want =
             error_parts(metric, law.components[0], attention, z, Length(length));
-        const ErrorParts got = error_parts(metric, law, attention, z, Length(length));
+        const ErrorParts got = errors.error_parts(metric, Length(length));
         EXPECT_TRUE(close(got.total(), want.total(), 1e-10)) << name(metric) << L << " " << tau;
         EXPECT_TRUE(close(got.bias2, want.bias2, 1e-9)) << name(metric) << L << " " << tau;
       }
-      EXPECT_TRUE(close(expected_output(law, attention, z, Length(length)),
+      EXPECT_TRUE(close(errors.expected_output(Length(length)),
                         expected_output(law.components[0], attention, z, Length(length)), 1e-11));
     }
   }
@@ -146,8 +153,8 @@ TEST(Engine, MixturesReachTheAsymptoticConstant) {
                           ((V * mu.tilted_cov(2 * a) * V.transpose()).trace() +
                            (V * (mu.tilted_mean(2 * a) - mu.tilted_mean(a))).squaredNorm());
   const double L = 1e13;
-  const Estimate got = mean_square_error(Engine::exact, Metric::output, mu, attention, z,
-                                         static_cast<std::int64_t>(L));
+  const Estimate got = mean_square_error(Metric::output, mu, attention, z,
+                                         static_cast<std::int64_t>(L), {.engine = Engine::exact});
   EXPECT_TRUE(close(L * got.value, constant, 1e-8));
 }
 
@@ -157,25 +164,26 @@ TEST(Engine, AutomaticChoosesAndRefusalsName) {
   const AnyMeasure gaussian = random_gaussian(s, 2, 2), mixture = random_mixture(s, 2);
   const Vector z = query(s, gaussian, attention, 1.0);
   const AnyMeasure tokens = gaussian.sample(Stream(1), 20);
-  EXPECT_EQ(choose_engine(gaussian, attention, z), Engine::exact);
-  EXPECT_EQ(choose_engine(gaussian, attention, Vector(2000 * z)), kSamplers[0]);
-  EXPECT_EQ(choose_engine(mixture, attention, z), Engine::exact);
-  EXPECT_EQ(choose_engine(mixture, attention, Vector(2000 * z)), kSamplers[0]);
-  EXPECT_EQ(choose_engine(tokens, attention, z), Engine::direct);
+  const auto chosen = [&](const AnyMeasure& mu, const Vector& at) {
+    return choose_engine(Engine::automatic, mu, largest_tau(mu, attention, at.transpose())).engine;
+  };
+  EXPECT_EQ(chosen(gaussian, z), Engine::exact);
+  EXPECT_EQ(chosen(gaussian, 2000 * z), Engine::sampled);
+  EXPECT_EQ(chosen(mixture, z), Engine::exact);
+  EXPECT_EQ(chosen(mixture, 2000 * z), Engine::sampled);
+  EXPECT_EQ(chosen(tokens, z), Engine::direct);
 
   Vector at = z;
   const auto message = [&](Engine engine, Metric metric, const AnyMeasure& mu, std::int64_t L) {
     try {
-      (void)mean_square_error(engine, metric, mu, attention, at, L, {2, Stream(0)});
+      (void)mean_square_error(metric, mu, attention, at, L, {.engine = engine, .replicates = 2});
     } catch (const CapabilityError& e) {
       return std::string(e.what());
     }
     return std::string("served");
   };
-  EXPECT_NE(message(Engine::exact, Metric::output, tokens, 9).find("direct engine"),
-            std::string::npos);
-  EXPECT_NE(message(Engine::sampled, Metric::output, tokens, 9).find("direct engine"),
-            std::string::npos);
+  EXPECT_NE(message(Engine::exact, Metric::output, tokens, 9).find("direct"), std::string::npos);
+  EXPECT_NE(message(Engine::sampled, Metric::output, tokens, 9).find("direct"), std::string::npos);
   EXPECT_EQ(message(Engine::exact, Metric::grad_u, mixture, 9), "served");
   at = 2000 * z;
   EXPECT_NE(message(Engine::exact, Metric::grad_u, mixture, 9).find("sampled"), std::string::npos);
@@ -183,13 +191,34 @@ TEST(Engine, AutomaticChoosesAndRefusalsName) {
   EXPECT_NE(message(Engine::direct, Metric::output, gaussian, 1L << 40).find("sampled"),
             std::string::npos);
   EXPECT_EQ(message(Engine::automatic, Metric::output, tokens, 9), "served");
-  EXPECT_THROW((void)mean_square_error(Engine::direct, Metric::output, tokens, attention, z, 9,
-                                       {1, Stream(0)}),
+  EXPECT_THROW((void)mean_square_error(Metric::output, tokens, attention, z, 9, {.replicates = 1}),
                ArgumentError);
-  EXPECT_EQ(
-      mean_square_error(Engine::direct, Metric::output, tokens, attention, z, Length::infinity())
-          .value,
-      0);
+  EXPECT_EQ(mean_square_error(Metric::output, tokens, attention, z, Length::infinity()).value, 0);
+}
+
+// The choice is made from the measure and one number, before any work, and says why.
+TEST(Engine, TheChoiceSaysWhy) {
+  const AnyMeasure one = random_gaussian(Stream(5), 2, 2), many = random_mixture(Stream(5), 2);
+  EXPECT_EQ(choose_engine(Engine::automatic, one, kMaxTau).engine, Engine::exact);
+  EXPECT_EQ(choose_engine(Engine::automatic, many, kMaxTau).engine, Engine::sampled);
+  EXPECT_EQ(choose_engine(Engine::automatic, many, kMaxMixtureTau).engine, Engine::exact);
+  const EngineChoice sharp = choose_engine(Engine::automatic, one, 601);
+  EXPECT_EQ(sharp.engine, Engine::sampled);
+  EXPECT_NE(sharp.reason.find("beyond tau = 600"), std::string::npos) << sharp.reason;
+  EXPECT_EQ(choose_engine(Engine::direct, one, 601).engine, Engine::direct);
+  EXPECT_EQ(choose_engine(Engine::sampled, one, 0).engine, Engine::sampled);
+  EXPECT_THROW(choose_engine(Engine::exact, one, 601), CapabilityError);
+  EXPECT_THROW(choose_engine(Engine::exact, one, HUGE_VAL), CapabilityError);
+}
+
+// tau^2 = a'Ga, the largest over queries and components.
+TEST(Engine, LargestTauIsOverQueriesAndComponents) {
+  const Matrix I = Matrix::Identity(2, 2);
+  const AnyMeasure mu = Mixture(Vector{{0.5, 0.5}}, {Gaussian(I), Gaussian(Matrix(9.0 * I))});
+  const Attention attention = Attention::from_uv(0.5 * I, I);
+  EXPECT_TRUE(close(largest_tau(mu, attention, Matrix{{1.0, 0.0}, {0.0, -4.0}}), 6.0, 1e-14));
+  EXPECT_TRUE(std::isinf(largest_tau(mu, attention, Matrix{{1e200, 0.0}})));
+  EXPECT_EQ(largest_tau(mu.sample(Stream(1), 5), attention, Matrix::Ones(1, 2)), 0);
 }
 
 }  // namespace

@@ -104,7 +104,7 @@ TEST(ExactMixture, OneTokenHasNoCovariance) {
   for (double size : {0.1, 1.0, 4.0}) {
     const Vector z = size * Vector{{0.7, -0.4, 0.5}};
     const Matrix C = measure_of(law).tilted_cov(attention.tilt(z));
-    const ErrorParts got = error_parts(Metric::grad_u, law, attention, z, Length(1));
+    const ErrorParts got = MixtureErrors(law, attention, z).error_parts(Metric::grad_u, Length(1));
     const double want = z.squaredNorm() * (attention.V() * C).squaredNorm();
     EXPECT_TRUE(close(got.bias2, want, 1e-8)) << size;
     EXPECT_TRUE(close(got.total(), want, 1e-8)) << size;
@@ -120,12 +120,12 @@ TEST(ExactMixture, SharedNodesChangeNothing) {
   for (std::int64_t L : {1000000000L, 3L, 40L, 3L, 100000L, 1L}) {
     for (Metric metric : {Metric::grad_q, Metric::output, Metric::grad_u}) {
       const ErrorParts got = shared.error_parts(metric, Length(L));
-      const ErrorParts want = error_parts(metric, law, attention, z, Length(L));
+      const ErrorParts want = MixtureErrors(law, attention, z).error_parts(metric, Length(L));
       EXPECT_EQ(got.bias2, want.bias2) << L << name(metric);
       EXPECT_EQ(got.variance, want.variance) << L << name(metric);
     }
     EXPECT_EQ(shared.effective_sample_size(Length(L)),
-              effective_sample_size(law, attention, z, Length(L)));
+              MixtureErrors(law, attention, z).effective_sample_size(Length(L)));
   }
 }
 
@@ -136,7 +136,7 @@ TEST(ExactMixture, EmptyComponentsAreDropped) {
   const Attention attention = layer(2);
   const Vector z = Vector{{0.5, 1.0}};
   for (Metric metric : {Metric::output, Metric::grad_u, Metric::grad_k}) {
-    EXPECT_EQ(mean_square_error(metric, law, attention, z, Length(7)),
+    EXPECT_EQ(MixtureErrors(law, attention, z).error_parts(metric, Length(7)).total(),
               mean_square_error(metric, law.components[1], attention, z, Length(7)));
   }
 }

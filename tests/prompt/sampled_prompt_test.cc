@@ -9,7 +9,8 @@
 
 #include "esscher/base/error.h"
 #include "esscher/base/parallel.h"
-#include "esscher/prompt/sampled_error.h"
+#include "esscher/measure/gaussian.h"
+#include "esscher/prompt/errors.h"
 #include "esscher/universal/universal.h"
 #include "tests/testing.h"
 
@@ -207,17 +208,18 @@ TEST(Sampled, OutputErrorAgreesWithUniversalFunctions) {
   const Attention attention = Attention::from_uv(U, V);
   const Vector a = U * z;
   const double tau2 = a.dot(law.cov * a);
-  const std::int64_t lengths[] = {1, 10, 1000, 30000};
-  const auto estimates =
-      sampled_mean_square_error(Metric::output, one(law), attention, z, lengths, 600, Stream(54));
+  const std::vector<std::int64_t> lengths = {1, 10, 1000, 30000};
+  const auto errors =
+      query_errors({Metric::output}, Gaussian(law.mean, law.cov), attention, z, lengths,
+                   {.engine = Engine::sampled, .replicates = 600, .stream = Stream(54)})[0];
   for (std::size_t j = 0; j < 4; ++j) {
     const Universal u = universal(lengths[j], std::sqrt(tau2));
     const Vector Ga = law.cov * a;
     const Matrix rest = law.cov - Ga * Ga.transpose() / tau2;
     const double exact =
         (V * Ga).squaredNorm() / (tau2 * tau2) * u.M2c + (V * rest * V.transpose()).trace() * u.H;
-    EXPECT_TRUE(agrees(estimates[j], exact)) << lengths[j];
-    EXPECT_EQ(estimates[j].engine, Engine::sampled);
+    EXPECT_TRUE(agrees({errors[j].value, errors[j].std_error, 600, Engine::sampled}, exact))
+        << lengths[j];
   }
 }
 
@@ -242,7 +244,9 @@ TEST(Sampled, GradientErrorsReachTheirAsymptoticConstants) {
   const double grad_v = 2 * std::exp(tau2) * (G.trace() + c.squaredNorm());
   const std::int64_t L = 20000;
   const auto estimate = [&](Metric m) {
-    Estimate e = sampled_mean_square_error(m, one(law), attention, z, L, 1500, Stream(65));
+    Estimate e =
+        mean_square_error(m, Gaussian(law.mean, law.cov), attention, z, L,
+                          {.engine = Engine::sampled, .replicates = 1500, .stream = Stream(65)});
     e.value *= static_cast<double>(L);
     e.std_error = e.std_error * static_cast<double>(L) + 3e-3 * e.value;  // O(1/L) beyond the limit
     return e;
@@ -261,7 +265,8 @@ TEST(Sampled, SameBitsForAnyThreadCount) {
   for (const int threads : {1, 2, 3}) {
     set_thread_count(threads);
     values.push_back(
-        sampled_mean_square_error(Metric::grad_u, one(law), attention, z, 500, 64, Stream(74))
+        mean_square_error(Metric::grad_u, Gaussian(law.mean, law.cov), attention, z, 500,
+                          {.engine = Engine::sampled, .replicates = 64, .stream = Stream(74)})
             .value);
   }
   set_thread_count(0);

@@ -53,8 +53,9 @@ double exact(const ScoreMixture& mixture, std::int64_t L) {
   U(0, 0) = 1;
   Matrix V = Matrix::Zero(dv, 1 + dv);
   V.rightCols(dv).setIdentity();
-  return mean_square_error(Metric::output, law, Attention::from_uv(U, V), Vector::Unit(1 + dv, 0),
-                           L);
+  return MixtureErrors(law, Attention::from_uv(U, V), Vector::Unit(1 + dv, 0))
+      .error_parts(Metric::output, L)
+      .total();
 }
 
 TEST(ScoreMixture, IsWithinAMillionthOfTheExactEngine) {

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
 
 #include "esscher/concentration/length.h"
@@ -14,6 +13,9 @@ namespace esscher {
 
 // Where a length is looked for. The search starts at two tokens: one token rarely is enough.
 inline constexpr LengthRange kAnyLength{.from = 1, .to = kMaxLength, .first = 2};
+
+// The bracket of an answer and its error probability, in words.
+std::string bracket_text(const LengthAnswer& answer);
 
 // The answer that there is none.
 LengthAnswer never(LengthAnswer answer, const std::string& why);

@@ -1,36 +1,23 @@
-// What a Study is made of: the queries and the engine (study.cc), and how rows become curves
+// What a Study is made of: the plan and the cells (study.cc), and how rows become curves
 // (study_curves.cc). Internal to these two.
 #pragma once
 
 #include <cstdint>
 #include <limits>
-#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "esscher/concentration/gaussian_average.h"
+#include "esscher/concentration/detail/plan.h"
 #include "esscher/concentration/study.h"
-#include "esscher/measure/gaussian_view.h"
-#include "esscher/prompt/errors.h"
-#include "esscher/prompt/exact_mixture.h"
 
 namespace esscher {
-
-inline constexpr std::uint64_t kQueryStream = 0;
-
-// Deviation of the scores that query z gives to tokens of this law.
-double tau_of(const GaussianLaw& law, const Attention& attention, const VectorView& z);
 
 struct Study::State {
   Problem problem;
   StudyOptions options;
-  EngineChoice choice;
+  QueryPlan plan;
   std::vector<std::string> keys;
-  std::optional<GaussianLaw> mu, nu;       // where Gaussian
-  std::optional<GaussianAverage> average;  // exact in tokens and queries
-  Matrix queries;                          // [Q,d] otherwise
-  Vector weights;                          // [Q], 1 unless by nets
-  Index groups = 0;                        // > 0: as many scramblings of a net; 0: drawn or given
 
   // The average over the two levels as rows, and the covariance of log D across lengths, known with
   // so many degrees of freedom.
@@ -39,19 +26,24 @@ struct Study::State {
     Matrix cov;
     double dof = std::numeric_limits<double>::infinity();
   };
-  [[nodiscard]] std::vector<Json> compute_average(std::size_t i) const;
-  [[nodiscard]] std::vector<Json> compute_queries(std::size_t i) const;
-  [[nodiscard]] Curve average_curve(std::size_t metric, const std::vector<Json>& rows) const;
-  [[nodiscard]] Curve query_curve(std::size_t metric, const std::vector<Json>& rows,
-                                  StudyResult& result) const;
+  // The rows of one metric as tables [queries,lengths].
+  struct QueryTable {
+    Matrix value, error, weights2, bias2, asymptotic;
+    Matrix
+        prompts;  // [lengths,lengths]: covariance over prompts of the averages over given queries
+  };
+  [[nodiscard]] std::vector<PointRow> compute_average(std::size_t i) const;
+  [[nodiscard]] std::vector<PointRow> compute_queries(std::size_t i) const;
+  [[nodiscard]] std::vector<PointRow> query_rows(Index q) const;
+  [[nodiscard]] Curve average_curve(Metric metric, std::span<const PointRow> rows) const;
+  [[nodiscard]] QueryTable query_table(Metric metric, std::span<const PointRow> rows) const;
+  [[nodiscard]] Curve query_curve(Metric metric, const QueryTable& table) const;
   [[nodiscard]] double frozen(std::int64_t L) const;
-  void draw_queries();
-  [[nodiscard]] std::string query_text() const;
-  // Whether the exact engine refuses because of too large a tau; the longest prompt, with the
-  // smallest error, refuses first.
-  [[nodiscard]] bool too_sharp() const;
-  [[nodiscard]] double max_tau() const { return mu ? kMaxTau : kMaxMixtureTau; }
   [[nodiscard]] RegimeReport regime() const;
+  [[nodiscard]] std::int64_t middle_length() const;
+  // Errors of the first metric at the middle length at fresh queries of nu, where the study itself
+  // shows no single queries.
+  [[nodiscard]] Vector fresh_query_values() const;
 };
 
 }  // namespace esscher

@@ -1,4 +1,4 @@
-#include "esscher/concentration/query_nodes.h"
+#include "esscher/concentration/queries.h"
 
 #include <cmath>
 
@@ -25,6 +25,40 @@ Vector inflation(const VectorView& lambda) {
 
 }  // namespace
 
+Vector QuerySet::shares(const VectorView& values) const {
+  return groups > 0 ? controlled(values, weights) : Vector(values);
+}
+
+Matrix QuerySet::column_shares(const MatrixView& values) const {
+  Matrix out = values;
+  for (Index l = 0; groups > 0 && l < out.cols(); ++l) {
+    out.col(l) = controlled(values.col(l), weights);
+  }
+  return out;
+}
+
+double QuerySet::average(const VectorView& values) const { return shares(values).mean(); }
+
+Matrix QuerySet::independent(const MatrixView& shares) const {
+  return groups > 0 ? group_means(shares, groups) : Matrix(shares);
+}
+
+TwoLevel QuerySet::interval(const VectorView& independent, const VectorView& std_errors,
+                            Index replicates) const {
+  if (groups > 0) return two_level(independent, Vector::Zero(groups), 1, level);
+  return two_level(independent, std_errors, replicates, level);
+}
+
+QuerySet given_queries(const Matrix& points) {
+  return {.z = points, .weights = Vector::Ones(points.rows())};
+}
+
+QuerySet drawn_queries(const AnyMeasure& nu, Index count, std::uint64_t seed) {
+  return {.z = nu.sample(Stream(seed).split(kQueryStream), count).tokens(),
+          .weights = Vector::Ones(count),
+          .level = Queries::random};
+}
+
 Matrix score_form(const GaussianMixtureLaw& mu, const Attention& attention) {
   Matrix sharpest = Matrix::Zero(attention.dim(), attention.dim());
   for (const GaussianLaw& part : mu.components) {
@@ -34,8 +68,8 @@ Matrix score_form(const GaussianMixtureLaw& mu, const Attention& attention) {
   return 0.5 * (sharpest + sharpest.transpose());
 }
 
-QueryNodes sobol_queries(const GaussianLaw& nu, const MatrixView& A, Index count,
-                         const Stream& stream) {
+QuerySet sobol_queries(const GaussianLaw& nu, const MatrixView& A, Index count,
+                       const Stream& stream) {
   const Index d = nu.mean.size();
   check_dimension("sobol_queries", "A", A.rows(), d);
   const Matrix root = psd_sqrt("sobol_queries", "covariance of the queries", nu.cov);
@@ -46,7 +80,10 @@ QueryNodes sobol_queries(const GaussianLaw& nu, const MatrixView& A, Index count
   int m = 0;
   while ((kGroups << m) < count) ++m;
   const Index points = Index(1) << m;
-  QueryNodes nodes{Matrix(kGroups * points, d), Vector(kGroups * points)};
+  QuerySet nodes{.z = Matrix(kGroups * points, d),
+                 .weights = Vector(kGroups * points),
+                 .groups = kGroups,
+                 .level = Queries::random};
   const double scale = std::sqrt(r.prod());
   for (Index g = 0; g < kGroups; ++g) {
     const Matrix x = sobol_normals(d, m, stream.split(static_cast<std::uint64_t>(g)));

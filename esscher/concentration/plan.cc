@@ -1,0 +1,57 @@
+#include "esscher/concentration/detail/plan.h"
+
+#include <utility>
+
+#include "esscher/base/error.h"
+#include "esscher/random/sobol.h"
+
+namespace esscher {
+namespace {
+
+QuerySet plain_queries(const Problem& problem, const PlanOptions& o) {
+  return problem.nu ? drawn_queries(*problem.nu, o.queries, o.seed) : given_queries(problem.points);
+}
+
+// Queries for the exact engine, whose errors have no noise of their own.
+QuerySet exact_queries(const Problem& problem, const PlanOptions& o,
+                       const std::optional<GaussianLaw>& nu) {
+  if (!nu || o.equal_queries || problem.mu.dim() > kMaxSobolDims) return plain_queries(problem, o);
+  return sobol_queries(*nu, score_form(*gaussian_mixture_law(problem.mu), problem.attention),
+                       o.queries, Stream(o.seed).split(kQueryStream));
+}
+
+}  // namespace
+
+QueryPlan plan_queries(const Problem& problem, const PlanOptions& o) {
+  QueryPlan plan{.choice = choose_engine(o.engine, problem.mu), .mu = gaussian_law(problem.mu)};
+  if (problem.nu) plan.nu = gaussian_law(*problem.nu);
+  if (plan.choice.engine == Engine::exact) {
+    if (plan.mu && plan.nu && !o.equal_queries) {
+      plan.average.emplace(o.metrics, *plan.mu, problem.attention, *plan.nu);
+      // Asked for by name, the average itself refuses where sharp queries matter to it.
+      if (o.engine == Engine::exact) return plan;
+      plan.choice = choose_engine(o.engine, problem.mu, plan.average->largest_tau(o.longest));
+    } else {
+      plan.queries = exact_queries(problem, o, plan.nu);
+      plan.choice = choose_engine(o.engine, problem.mu,
+                                  largest_tau(problem.mu, problem.attention, plan.queries.z));
+    }
+    if (plan.choice.engine == Engine::exact) return plan;
+    plan.average.reset();
+  }
+  plan.queries = plain_queries(problem, o);
+  return plan;
+}
+
+void check_problem(std::string_view where, const Problem& problem) {
+  check_dimension(where, "attention", problem.attention.dim(), problem.mu.dim());
+  if (problem.nu) {
+    check_dimension(where, "queries", problem.nu->dim(), problem.mu.dim());
+  } else if (problem.points.rows() < 1) {
+    throw_argument(where, "queries", "none", "a law of queries or points");
+  } else {
+    check_dimension(where, "query points", problem.points.cols(), problem.mu.dim());
+  }
+}
+
+}  // namespace esscher

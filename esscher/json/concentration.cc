@@ -1,0 +1,70 @@
+#include "esscher/json/concentration.h"
+
+#include <string>
+
+#include "esscher/json/rows.h"
+
+namespace esscher {
+namespace {
+
+Json study_rows_json(const std::vector<StudyRow>& rows) {
+  Json out = rows_json(rows);
+  for (Json& row : out) {
+    if (!row["heavy"].get<bool>()) row.erase("flag");
+  }
+  return out;
+}
+
+Json regime_json(const StudyResult& result) {
+  const RegimeReport& regime = result.regime;
+  Json out = Json::object(), constants = Json::object();
+  put(out, "lambda", regime.lambda);
+  put(out, "gamma", regime.gamma);
+  put(out, "constant", regime.constants.at(0));
+  std::size_t k = 0;
+  for (const StudyRow& r : result.rows) {
+    const std::string metric(name(r.metric));
+    if (!constants.contains(metric)) put(constants, metric, regime.constants.at(k++));
+  }
+  out["constants"] = std::move(constants);
+  out["text"] = regime.text;
+  return out;
+}
+
+}  // namespace
+
+Json to_json(const StudyResult& result) {
+  Json queries = Json::array();
+  for (double v : result.query_values) queries.push_back(number(v));
+  return {{"how", result.how},
+          {"rows", study_rows_json(result.rows)},
+          {"fits", rows_json(result.fits)},
+          {"regime", regime_json(result)},
+          {"queries", {{"L", result.query_length}, {"values", std::move(queries)}}}};
+}
+
+Json to_json(const std::vector<SigmaPoint>& points) { return rows_json(points); }
+
+Json to_json(const BoundReport& report) {
+  Json out{{"proposition", name(report.proposition)}};
+  put(out, "sigma", report.sigma);
+  out["hypotheses"] = rows_json(report.hypotheses);
+  out["fits"] = rows_json(report.fits);
+  out["status"] = name(report.verdict.status);
+  out["verdict"] = report.verdict.text;
+  return out;
+}
+
+Json to_json(const LengthAnswer& answer) {
+  const Json bracket =
+      answer.bracket_hi == 0 ? Json() : Json::array({answer.bracket_lo, answer.bracket_hi});
+  const Json row = row_json(answer);
+  Json out = Json::object();
+  for (const auto& [key, value] : row.items()) {
+    if (key == "clt") out["bracket"] = bracket;
+    out[key] = value;
+  }
+  return out;
+}
+
+}  // namespace esscher
