@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "esscher/estimate/smallest_length.h"
 #include "esscher/prompt/exact_mixture.h"
 #include "esscher/universal/universal.h"
 
@@ -36,18 +37,14 @@ Control gaussian_control(std::int64_t n, const QueryMoments& query) {
 }
 
 Length linear_from(const QueryMoments& query, double tolerance) {
-  const auto good = [&](std::int64_t L) {
-    return gaussian_control(L, query).relative() <= tolerance;
-  };
-  std::int64_t high = 2;
-  while (high < kLongestPrompt && !good(high)) high = std::min(4 * high, kLongestPrompt);
-  if (!good(high)) return Length::infinity();
-  std::int64_t low = high == 2 ? 1 : std::max<std::int64_t>(2, high / 4);
-  while (high - low > std::max<std::int64_t>(1, low / 1000)) {
-    const std::int64_t middle = low + (high - low) / 2;
-    (good(middle) ? high : low) = middle;
-  }
-  return high;
+  const auto error = [&](std::int64_t L) { return gaussian_control(L, query).relative(); };
+  const SmallestLength found = smallest_length(error, tolerance,
+                                               {.from = 2,
+                                                .to = kLongestPrompt,
+                                                .growth = 4,
+                                                .narrowing = Narrowing::halves,
+                                                .resolution = 1000});
+  return found.length ? Length(*found.length) : Length::infinity();
 }
 
 double mixture_control(const ScoreMixture& scores, double n) {

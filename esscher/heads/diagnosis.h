@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "esscher/base/columns.h"
+#include "esscher/base/estimate.h"
 #include "esscher/heads/verdict.h"
 
 namespace esscher {
@@ -104,7 +105,7 @@ struct HeadDiagnosis {
   HeadVerdict verdict_kind = HeadVerdict::not_linearisable;
   std::string verdict;  // in words
   std::string reason;
-  std::string engine = "exact";  // of the controls: no prompt is drawn for them
+  Engine engine = Engine::exact;  // of the controls: no prompt is drawn for them
 
   std::vector<CostRow> cost;
   std::vector<PrefixRow> prefixes;

@@ -37,8 +37,9 @@ std::string own_prompts(const std::optional<MixtureEvidence>& best) {
 }
 
 HeadJudgement judge_short(const HeadEvidence& head) {
-  const std::string reason = "error " + text(head.error) + " is what " + std::to_string(head.n) +
-                             " Gaussian keys would show (" + text(head.control) + "); the limit ";
+  const std::string reason = "error " + text(head.error) + " is near what " +
+                             std::to_string(head.n) + " Gaussian keys would show (" +
+                             text(head.control) + "); the limit ";
   if (head.linear_from.is_infinite()) {
     return {.verdict = HeadVerdict::too_short,
             .words = "too short to say",
@@ -63,7 +64,8 @@ HeadJudgement judge_shape(const HeadEvidence& head) {
   }
   if (head.error <= kUseful) {
     const std::string mixture =
-        best ? ", a mixture of " + std::to_string(best->k) + " " + text(best->unseen) : "";
+        best ? ", and a mixture of " + std::to_string(best->k) + " leaves " + text(best->unseen)
+             : "";
     return {.verdict = HeadVerdict::linear_within,
             .words = "linear within " + text(std::ceil(100 * head.error)) + " %",
             .reason = gap + "; on unseen keys one component leaves " + text(head.unseen) + mixture +

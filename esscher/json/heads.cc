@@ -65,7 +65,7 @@ Json diagnosis_json(const HeadDiagnosis& head) {
   out["verdict"] = head.verdict;
   out["verdict_kind"] = name(head.verdict_kind);
   out["reason"] = head.reason;
-  out["engine"] = head.engine;
+  out["engine"] = name(head.engine);
   return out;
 }
 

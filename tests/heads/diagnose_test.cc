@@ -1,8 +1,8 @@
 #include "esscher/heads/diagnose.h"
 
-#include <Eigen/Cholesky>
 #include <gtest/gtest.h>
 
+#include <Eigen/Cholesky>
 #include <cmath>
 #include <numbers>
 
@@ -168,7 +168,8 @@ TEST(Diagnose, MixtureControlsAreTheExactEngineOnEveryQuery) {
       const Vector s = head.K(0, head.n) * z.head(4);
       const Vector w = (s.array() - s.maxCoeff()).exp();
       const Vector moved = values.transpose() * w / w.sum() - Vector(values.colwise().mean());
-      const double error2 = mean_square_error(Metric::output, law, attention, z, head.n);
+      const double error2 =
+          MixtureErrors(law, attention, z).error_parts(Metric::output, head.n).total();
       ratios.push_back(std::sqrt(error2) / moved.norm());
     }
     EXPECT_EQ(got.mixtures[row].control_queries, 128);
@@ -450,7 +451,7 @@ TEST(Diagnose, SampleHeadsMatchThePublishedFigures) {
                                  {"moonshine.austen.L3.H6", 0.73, 537.5, 0.30, 0.10},
                                  {"moonshine.austen.L5.H5", 1.45, 559.4, 1.56, 0.15}};
   const std::vector<Head> heads =
-      load_heads(std::string(ESSCHER_SOURCE_DIR) + "/tests/data/sample-heads.safetensors");
+      load_heads(testing::source_dir() + "/tests/data/sample-heads.safetensors");
   ASSERT_EQ(heads.size(), 4u);
   HeadOptions options;
   options.components = {2, 4};

@@ -1,8 +1,8 @@
 #include "esscher/heads/mixture_fit.h"
 
-#include <Eigen/Cholesky>
 #include <gtest/gtest.h>
 
+#include <Eigen/Cholesky>
 #include <cmath>
 #include <numbers>
 

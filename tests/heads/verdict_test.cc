@@ -40,7 +40,7 @@ TEST(Verdict, LinearFromWhereTheLengthExplainsTheError) {
   const HeadJudgement got = judge(head, 0.1);
   EXPECT_EQ(got.verdict, HeadVerdict::linear_from);
   EXPECT_EQ(got.words, "linear from L = 12632");
-  EXPECT_THAT(got.reason, HasSubstr("what 1000 Gaussian keys would show (0.2)"));
+  EXPECT_THAT(got.reason, HasSubstr("error 0.3 is near what 1000 Gaussian keys would show (0.2)"));
   EXPECT_THAT(got.reason, HasSubstr("from L = 12632"));
   head.control = 0.199;
   EXPECT_EQ(judge(head, 0.1).verdict, HeadVerdict::linear_within);
@@ -98,7 +98,7 @@ TEST(Verdict, LinearWithinWhereTheLimitLeavesAtMostHalf) {
   EXPECT_EQ(got.verdict, HeadVerdict::linear_within);
   EXPECT_EQ(got.words, "linear within 32 %");
   EXPECT_THAT(got.reason, HasSubstr("error 0.312 against 0.1 for Gaussian keys"));
-  EXPECT_THAT(got.reason, HasSubstr("one component leaves 0.45, a mixture of 8 0.44"));
+  EXPECT_THAT(got.reason, HasSubstr("one component leaves 0.45, and a mixture of 8 leaves 0.44"));
   head.mixture.reset();
   EXPECT_THAT(judge(head, 0.1).reason, Not(HasSubstr("mixture")));
   head.error = 0.5;
