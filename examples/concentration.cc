@@ -2,7 +2,7 @@
 // The law is the empirical measure of 2000 tokens; here they are points of a noisy circle.
 #include <esscher/concentration/constant.h>
 #include <esscher/esscher.h>
-#include <esscher/prompt/engine.h>
+#include <esscher/prompt/errors.h>
 
 #include <cstdio>
 
@@ -17,8 +17,8 @@ int main() {
   const double constant = asymptotic_constant(Metric::output, tokens, head, z);
   std::printf("L      E|T_hat - T|^2          constant / L\n");
   for (const std::int64_t L : {10, 40, 160, 640}) {
-    const Estimate e =
-        mean_square_error(Engine::automatic, Metric::output, tokens, head, z, L, {400, Stream(2)});
+    const Estimate e = mean_square_error(Metric::output, tokens, head, z, L,
+                                         {.replicates = 400, .stream = Stream(2)});
     std::printf("%-5ld  %.5f +- %.5f (%s)  %.5f\n", static_cast<long>(L), e.value, e.std_error,
                 std::string(name(e.engine)).c_str(), constant / static_cast<double>(L));
   }

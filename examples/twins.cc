@@ -2,6 +2,7 @@
 // As L grows, the first ends where the second does.
 #include <esscher/risk/closed_form.h>
 #include <esscher/training/flow.h>
+#include <esscher/training/start.h>
 
 #include <cstdio>
 

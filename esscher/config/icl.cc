@@ -1,55 +1,82 @@
 #include "esscher/config/icl.h"
 
-#include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "esscher/base/error.h"
 #include "esscher/config/matrix_spec.h"
+#include "esscher/config/presets.h"
 #include "esscher/config/sweep.h"
+#include "esscher/config/train.h"
 
 namespace esscher {
 namespace {
 
 constexpr Range kNotNegative = Range::at_least(0);
 
-// PyTorch's nn.Linear without bias: iid uniform on +-1/sqrt(fan_in); every block here has fan-in
-// D, except that block and UV spaces have no such layer.
-Vector torch_start(const Parametrisation& space, std::uint64_t seed) {
-  Vector theta(space.size());
-  Stream(seed).fill_uniform(0, {theta.data(), static_cast<std::size_t>(theta.size())});
-  const double bound = 1 / std::sqrt(static_cast<double>(space.token_dim));
-  return (2 * theta.array() - 1) * bound;
+// { U, V }
+Readout read_head(const Table& table, Index D) {
+  return {read_matrix_spec(table, "U", D, D), read_matrix_spec(table, "V", D, D).row(D - 1)};
 }
 
-Vector read_start(const Table& model, const LinearRegressionTask& task, ModelConfig& out) {
+StartOptions read_start(const Table& init, const LinearRegressionTask& task, Index heads) {
   const Index d = task.dim, D = d + 1;
-  const Table init = model.table_or_empty("init");
-  out.init = init.choice_or("kind", {"balanced", "torch", "identity", "dense"}, "balanced");
-  if (out.init == "torch") {
-    const std::uint64_t seed = init.integer_or("seed", 0, kNotNegative);
-    if (out.space.space != ParameterSpace::KQV && out.space.space != ParameterSpace::KQVO) {
-      init.fail_because("kind", "init 'torch' needs parametrisation KQV or KQVO");
-    }
-    return torch_start(out.space, seed);
+  StartOptions start;
+  start.kind = init.enumerator_or("kind", heads == 1 ? StartKind::balanced : StartKind::torch);
+  const auto read_seed = [&] {
+    if (init.has("seed")) start.seed = init.integer("seed", kNotNegative);
+  };
+  switch (start.kind) {
+    case StartKind::torch: read_seed(); break;
+    case StartKind::balanced:
+      start.alpha = init.number_or("alpha", 0.5 * balanced_start_bound(task), Range::positive());
+      if (heads == 1 && init.has("shape")) start.shape = read_cov_spec(init, "shape", d);
+      if (heads > 1) read_seed();
+      break;
+    case StartKind::identity: start.alpha = init.number_or("scale", 0.01); break;
+    case StartKind::dense:
+      if (heads == 1 && !init.has("heads")) {
+        start.dense = {read_head(init, D)};
+        break;
+      }
+      for (const Table& head : init.tables("heads")) start.dense.push_back(read_head(head, D));
+      break;
   }
-  Readout start = Readout::zero(D);
-  if (out.init == "balanced") {
-    out.alpha = init.number_or("alpha", 0.5 * balanced_start_bound(task), Range::positive());
-    const Matrix shape = init.has("shape") ? read_cov_spec(init, "shape", d) : Matrix();
-    start = balanced_start(d, out.alpha, shape);
-  } else if (out.init == "identity") {
-    const double scale = init.number_or("scale", 0.01);
-    start.U.topLeftCorner(d, d) = scale * Matrix::Identity(d, d);
-    start.r(d) = scale;
-  } else {
-    start.U = read_matrix_spec(init, "U", D, D);
-    start.r = read_matrix_spec(init, "V", D, D).row(d);
+  return start;
+}
+
+double read_score_scale(const Table& model, const Parametrisation& space) {
+  const bool is_word = model.has("score_scale") &&
+                       std::holds_alternative<std::string>(model.value("score_scale").data);
+  const double scale = is_word && !model.choice("score_scale", {"1/sqrt(d)"}).empty()
+                           ? 1 / std::sqrt(static_cast<double>(space.key_dim))
+                           : model.number_or("score_scale", 1);
+  if (!space.is_factored() && scale != 1) {
+    model.fail("score_scale", "1 unless parametrisation is KQV or KQVO");
   }
-  try {
-    return parameters_of(out.space, start);
-  } catch (const ArgumentError& error) {
-    init.fail_because("kind", error.what());
-  }
+  return scale;
+}
+
+double read_end(const Table& flow, double fallback) {
+  if (!flow.has("t_end")) return fallback;
+  const bool is_word = std::holds_alternative<std::string>(flow.value("t_end").data);
+  if (is_word && flow.choice("t_end", {"inf"}) == "inf") return HUGE_VAL;
+  return flow.number("t_end", Range::positive());
+}
+
+void check_one_head(const ModelConfig& model) {
+  if (model.heads == 1) return;
+  throw CapabilityError("model.heads is " + std::to_string(model.heads) +
+                        ": exact risks and flows have one head; use icl train for several");
+}
+
+FlowSetup setup_of(const LinearRegressionTask& task, const ModelConfig& model,
+                   const FlowConfig& flow) {
+  return {.task = task,
+          .space = model.space,
+          .theta0 = model.theta0,
+          .flow = flow.options,
+          .risk = flow.risk};
 }
 
 }  // namespace
@@ -65,71 +92,39 @@ LinearRegressionTask read_task(const Table& root) {
   task.prompt_cov =
       table.has("prompt_cov") ? read_cov_spec(table, "prompt_cov", d) : Matrix::Identity(d, d);
   task.query_cov = table.has("query_cov") ? read_cov_spec(table, "query_cov", d) : task.prompt_cov;
-  task.features = parse_features(
-      table.choice_or("features", {"gaussian", "rademacher", "uniform", "sphere"}, "gaussian"));
+  task.features = table.enumerator_or("features", Features::gaussian);
   return task;
 }
 
-ModelConfig read_model(const Table& root, const LinearRegressionTask& task) {
+ModelConfig read_model(const Table& root, const LinearRegressionTask& task, std::uint64_t seed) {
   const Table table = root.table_or_empty("model");
   ModelConfig out;
-  out.kind = parse_model_kind(table.choice_or("kind", {"softmax", "linear"}, "softmax"));
-  out.space.space = parse_parameter_space(
-      table.choice_or("parametrisation", {"block", "UV", "KQV", "KQVO"}, "UV"));
+  out.kind = table.enumerator_or("kind", ModelKind::softmax);
+  out.space.space = table.enumerator_or("parametrisation", ParameterSpace::UV);
   out.space.token_dim = task.dim + 1;
   out.space.key_dim = table.integer_or("key_dim", task.dim + 1, Range::between(1, 10000));
-  if (table.has("score_scale") &&
-      std::holds_alternative<std::string>(table.value("score_scale").data)) {
-    (void)table.choice("score_scale", {"1/sqrt(d)"});
-    out.space.score_scale = 1 / std::sqrt(static_cast<double>(out.space.key_dim));
-  } else {
-    out.space.score_scale = table.number_or("score_scale", 1);
-  }
-  const bool factored =
-      out.space.space == ParameterSpace::KQV || out.space.space == ParameterSpace::KQVO;
-  if (!factored && out.space.score_scale != 1) {
-    table.fail("score_scale", "1 unless parametrisation is KQV or KQVO");
-  }
-  out.heads = table.integer_or("heads", 1, Range::between(1, 64));
-  if (out.heads == 1) {
-    out.theta0 = read_start(table, task, out);
-    return out;
-  }
+  out.space.score_scale = read_score_scale(table, out.space);
+  out.heads = table.integer_or("heads", 1, Range::between(1, kMaxHeads));
   const Table init = table.table_or_empty("init");
-  out.init = init.choice_or("kind", {"balanced", "torch", "identity"}, "torch");
-  if (out.init == "balanced") {
-    out.alpha = init.number_or("alpha", 0.5 * balanced_start_bound(task), Range::positive());
-  } else if (out.init == "identity") {
-    out.alpha = init.number_or("scale", 0.01, Range::positive());
+  out.start = read_start(init, task, out.heads);
+  try {
+    out.theta0 = start_parameters(out.space, out.heads, out.start, seed);
+  } catch (const Error& error) {
+    init.fail_because("kind", error.what());
   }
   return out;
 }
 
 FlowConfig read_flow(const Table& root, std::uint64_t seed) {
-  const Table train = root.table_or_empty("train");
-  // One file serves flows and training: what only training reads (config/train.h) is no error here.
-  for (const char* key :
-       {"optimizer", "learning_rate", "momentum", "beta1", "beta2", "epsilon", "weight_decay",
-        "batch", "steps", "gradient", "loss", "curve_block", "checkpoints"}) {
-    if (train.has(key)) (void)train.value(key);
-  }
   const Table flow = root.table_or_empty("flow");
   FlowConfig out;
-  out.length = train.length_or("length", Length(100));
   FlowOptions& o = out.options;
   o.rtol = flow.number_or("rtol", o.rtol, Range::positive());
   o.atol = flow.number_or("atol", o.atol, Range::positive());
-  const bool forever =
-      flow.has("t_end") && std::holds_alternative<std::string>(flow.value("t_end").data);
-  if (forever) {
-    (void)flow.choice("t_end", {"inf"});
-  } else if (flow.has("t_end")) {
-    o.t_end = flow.number("t_end", Range::positive());
-  }
+  o.t_end = read_end(flow, o.t_end);
   o.stationary = flow.number_or("stationary", o.stationary, kNotNegative);
   o.max_steps = flow.integer_or("max_steps", o.max_steps, Range::at_least(1));
-  o.stepping = flow.choice_or("stepping", {"bdf", "adams"}, "bdf") == "bdf" ? Stepping::bdf
-                                                                            : Stepping::adams;
+  o.stepping = flow.enumerator_or("stepping", o.stepping);
   RiskOptions& r = out.risk;
   r.log2_nodes = static_cast<int>(flow.integer_or("log2_nodes", 12, Range::between(1, 24)));
   r.scramblings = static_cast<int>(flow.integer_or("scramblings", 8, Range::between(2, 1000)));
@@ -138,6 +133,10 @@ FlowConfig read_flow(const Table& root, std::uint64_t seed) {
   out.points = static_cast<int>(flow.integer_or("points", 100, Range::between(2, 10000)));
   out.horizon = flow.number_or("horizon", 0.1, Range::positive());
   return out;
+}
+
+Length read_length(const Table& root) {
+  return root.table_or_empty("train").length_or("length", Length(100));
 }
 
 std::vector<Length> read_lengths(const Table& root, const std::vector<Length>& fallback) {
@@ -155,49 +154,46 @@ std::vector<double> read_eps(const Table& root) {
   return sweep->numbers("eps", Range::positive());
 }
 
-void check_one_head(const ModelConfig& model) {
-  if (model.heads == 1) return;
-  throw CapabilityError("model.heads is " + std::to_string(model.heads) +
-                        ": exact risks and flows have one head; use icl train for several");
+void allow_lab_keys(const Table& root) {
+  allow_train_keys(root);
+  if (const std::optional<Table> sweep = root.find_table("sweep")) sweep->allow({"lengths", "eps"});
+  allow_preset(root);
 }
 
-FlowStudy read_flow_study(const Table& root, std::uint64_t seed) {
-  FlowStudy study;
-  study.task = read_task(root);
-  const ModelConfig model = read_model(root, study.task);
+FlowProblem read_flow_problem(const Table& root, std::uint64_t seed) {
+  allow_lab_keys(root);
+  const LinearRegressionTask task = read_task(root);
+  const ModelConfig model = read_model(root, task, seed);
   check_one_head(model);
+  return {.setup = setup_of(task, model, read_flow(root, seed)),
+          .kind = model.kind,
+          .length = read_length(root),
+          .alpha = model.start.kind == StartKind::balanced ? model.start.alpha : 0};
+}
+
+CompareProblem read_compare_problem(const Table& root, std::uint64_t seed) {
   const FlowConfig flow = read_flow(root, seed);
-  study.kind = model.kind;
-  study.length = flow.length;
-  study.space = model.space;
-  study.theta0 = model.theta0;
-  study.flow = flow.options;
-  study.risk = flow.risk;
-  study.alpha = model.alpha;
-  skip_preset(root);
-  return study;
+  CompareProblem problem;
+  static_cast<FlowSetup&>(problem.setup) = read_flow_problem(root, seed).setup;
+  problem.setup.points = flow.points;
+  problem.setup.horizon_distance = flow.horizon;
+  problem.lengths = read_lengths(root, {Length(10), Length(100), Length(1000)});
+  problem.eps = read_eps(root);
+  return problem;
 }
 
-CompareStudy read_compare_study(const Table& root, std::uint64_t seed) {
-  const FlowStudy flow = read_flow_study(root, seed);
-  const FlowConfig more = read_flow(root, seed);
-  CompareStudy study;
-  study.setup.task = flow.task;
-  study.setup.space = flow.space;
-  study.setup.theta0 = flow.theta0;
-  study.setup.flow = flow.flow;
-  study.setup.risk = flow.risk;
-  study.setup.points = more.points;
-  study.setup.horizon_distance = more.horizon;
-  study.lengths = read_lengths(root, {Length(10), Length(100), Length(1000)});
-  study.eps = read_eps(root);
-  return study;
+RiskProblem read_risk_problem(const Table& root, std::uint64_t seed, std::vector<Readout> heads) {
+  allow_lab_keys(root);
+  return {.task = read_task(root),
+          .heads = std::move(heads),
+          .lengths = read_lengths(root, {read_length(root)}),
+          .risk = read_flow(root, seed).risk};
 }
 
-void skip_preset(const Table& root) {
-  const std::optional<Table> preset = root.find_table("preset");
-  if (!preset) return;
-  for (const std::string& key : preset->keys()) (void)preset->value(key);
+RiskProblem read_risk_problem(const Table& root, std::uint64_t seed) {
+  const ModelConfig model = read_model(root, read_task(root), seed);
+  check_one_head(model);
+  return read_risk_problem(root, seed, {model.space.readout(model.theta0)});
 }
 
 }  // namespace esscher

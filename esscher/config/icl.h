@@ -3,22 +3,27 @@
 //   [task]   dim, task_variance = 1, noise_variance = 0, query_noise = false,
 //            prompt_cov = 1.0, query_cov = prompt_cov, features = "gaussian"
 //   [model]  kind = "softmax" | "linear"; parametrisation = "UV" | "KQV" | "KQVO" | "block";
-//            heads = 1; key_dim = dim + 1; score_scale = 1 (a number, or "1/sqrt(d)" for
-//            1/sqrt(key_dim)); init = { kind = "balanced", alpha, shape }
-//              | { kind = "torch", seed = 0 } | { kind = "identity", scale }
-//              | { kind = "dense", U, V } with V [dim+1,dim+1], of which the last row acts;
-//            several heads take balanced, torch or identity
+//            heads = 1, at most kMaxHeads; key_dim = dim + 1; score_scale = 1 (a number, or
+//            "1/sqrt(d)" for 1/sqrt(key_dim)); init, the start of training/start.h, one of
+//              { kind = "balanced", alpha, shape, seed }    shape for one head, seed for several
+//              { kind = "torch", seed }                     seed is that of the run unless given
+//              { kind = "identity", scale }
+//              { kind = "dense", U, V }                     V [dim+1,dim+1], its last row acts
+//              { kind = "dense", heads = [{ U, V }, ..] }   for several heads
 //   [train]  length = 100 or "inf"          (the prompt length of a flow; more in config/train.h)
 //   [flow]   rtol, atol, t_end = "inf", stationary, max_steps, stepping = "bdf" | "adams",
 //            log2_nodes, scramblings, draws, points, horizon
 //   [sweep]  lengths = [..] or { from, to, per_decade }; eps = [..]
-//   [preset] name, title, provenance, expected     (what a file of experiments/ says of itself)
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "esscher/config/table.h"
-#include "esscher/training/study.h"
+#include "esscher/risk/risk_rows.h"
+#include "esscher/training/flow_rows.h"
+#include "esscher/training/start.h"
+#include "esscher/training/twin_rows.h"
 
 namespace esscher {
 
@@ -28,17 +33,16 @@ struct ModelConfig {
   ModelKind kind = ModelKind::softmax;
   Parametrisation space;
   Index heads = 1;
-  std::string init;  // the kind of init
-  double alpha = 0;  // of the balanced start
-  Vector theta0;     // one head; empty if heads > 1
+  StartOptions start;
+  Vector theta0;  // start_parameters of all this
 };
 
-// Needs the task for sizes and for the default alpha, half of balanced_start_bound.
-ModelConfig read_model(const Table& root, const LinearRegressionTask& task);
+// Needs the task for sizes and for the default alpha, half of balanced_start_bound, and the seed of
+// the run for random starts.
+ModelConfig read_model(const Table& root, const LinearRegressionTask& task, std::uint64_t seed);
 
-// The flow of L = train.length, with tolerances and the options of its risk.
+// [flow]: tolerances, the options of its risk, what a comparison records.
 struct FlowConfig {
-  Length length = 100;
   FlowOptions options;
   RiskOptions risk;
   int points = 100;
@@ -46,20 +50,23 @@ struct FlowConfig {
 };
 FlowConfig read_flow(const Table& root, std::uint64_t seed);
 
+// train.length.
+Length read_length(const Table& root);
 // sweep.lengths, or `fallback` if the user wrote none.
 std::vector<Length> read_lengths(const Table& root, const std::vector<Length>& fallback);
 // sweep.eps, or none.
 std::vector<double> read_eps(const Table& root);
 
-// The whole of a flow or a comparison; [preset] is marked as read. One head: CapabilityError
-// otherwise.
-FlowStudy read_flow_study(const Table& root, std::uint64_t seed);
-CompareStudy read_compare_study(const Table& root, std::uint64_t seed);
+// One file serves every verb of the lab: a key that another verb reads is no error. Allows those of
+// [train] and [sweep], and [preset].
+void allow_lab_keys(const Table& root);
 
-// Throws CapabilityError unless the model has one head.
-void check_one_head(const ModelConfig& model);
-
-// Marks [preset] as read, so that a file of experiments/ is an ordinary --config too.
-void skip_preset(const Table& root);
+// The whole of a flow, a comparison, or a table of risks of the model at its start. One head:
+// CapabilityError otherwise.
+FlowProblem read_flow_problem(const Table& root, std::uint64_t seed);
+CompareProblem read_compare_problem(const Table& root, std::uint64_t seed);
+RiskProblem read_risk_problem(const Table& root, std::uint64_t seed);
+// The same for heads that are given: [model] is not read.
+RiskProblem read_risk_problem(const Table& root, std::uint64_t seed, std::vector<Readout> heads);
 
 }  // namespace esscher

@@ -27,6 +27,10 @@ const std::vector<Preset>& presets() {
   return all;
 }
 
+void allow_preset(const Table& root) {
+  if (const std::optional<Table> preset = root.find_table("preset")) preset->allow_all();
+}
+
 Config load_preset(std::string_view name) {
   std::string known;
   for (const Preset& preset : presets()) {

@@ -21,6 +21,10 @@ struct Preset {
 // In alphabetical order of their names.
 const std::vector<Preset>& presets();
 
+// A file of experiments/ is an ordinary --config too: its table [preset], which says where it comes
+// from, is no unknown key.
+void allow_preset(const Table& root);
+
 // The configuration of that name; ConfigError listing the names otherwise.
 Config load_preset(std::string_view name);
 

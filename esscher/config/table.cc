@@ -1,5 +1,6 @@
 #include "esscher/config/table.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "esscher/base/error.h"
@@ -8,12 +9,24 @@ namespace esscher {
 
 namespace {
 
-std::string quote_list(std::initializer_list<std::string_view> words) {
+using Words = std::vector<std::string>;
+
+std::string quote_list(const Words& words) {
   std::string out = "one of";
-  for (const std::string_view word : words) {
+  for (const std::string& word : words) {
     out.append(out.size() > 6 ? ", \"" : " \"").append(word).append("\"");
   }
   return out;
+}
+
+void mark_used(ConfigValue& value) {
+  value.used = true;
+  if (auto* map = value.map()) {
+    for (auto& [key, item] : *map) mark_used(item);
+  }
+  if (auto* array = value.array()) {
+    for (ConfigValue& item : *array) mark_used(item);
+  }
 }
 
 std::optional<double> to_number(const ConfigValue& value) {
@@ -185,23 +198,37 @@ std::string Table::text_or(std::string_view key, std::string_view fallback) cons
   return std::string(fallback);
 }
 
+std::string Table::word(std::string_view key, const Words& allowed) const {
+  const ConfigValue& value = get(key);
+  const auto* x = std::get_if<std::string>(&value.data);
+  if (x != nullptr && std::find(allowed.begin(), allowed.end(), *x) != allowed.end()) return *x;
+  fail_value(path(key), value, quote_list(allowed));
+}
+
+std::string Table::word_or(std::string_view key, const Words& allowed,
+                           std::string_view fallback) const {
+  if (has(key)) return word(key, allowed);
+  keep_default(key, std::string(fallback));
+  return std::string(fallback);
+}
+
 std::string Table::choice(std::string_view key,
                           std::initializer_list<std::string_view> allowed) const {
-  const ConfigValue& value = get(key);
-  if (const auto* x = std::get_if<std::string>(&value.data)) {
-    for (const std::string_view word : allowed) {
-      if (word == *x) return *x;
-    }
-  }
-  fail_value(path(key), value, quote_list(allowed));
+  return word(key, Words(allowed.begin(), allowed.end()));
 }
 
 std::string Table::choice_or(std::string_view key, std::initializer_list<std::string_view> allowed,
                              std::string_view fallback) const {
-  if (has(key)) return choice(key, allowed);
-  keep_default(key, std::string(fallback));
-  return std::string(fallback);
+  return word_or(key, Words(allowed.begin(), allowed.end()), fallback);
 }
+
+void Table::allow(std::initializer_list<std::string_view> keys) const {
+  for (const std::string_view key : keys) {
+    if (ConfigValue* value = find(key)) mark_used(*value);
+  }
+}
+
+void Table::allow_all() const { mark_used(*node_); }
 
 Length Table::length(std::string_view key) const {
   const ConfigValue& value = get(key);

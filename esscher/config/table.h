@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "esscher/base/enum_names.h"
 #include "esscher/base/length.h"
 #include "esscher/base/linalg.h"
 #include "esscher/config/value.h"
@@ -64,6 +65,11 @@ class Table {
   [[nodiscard]] std::string choice_or(std::string_view key,
                                       std::initializer_list<std::string_view> allowed,
                                       std::string_view fallback) const;
+  // The enumerator of that name; the message lists the names there are.
+  template <NamedEnum E>
+  [[nodiscard]] E enumerator_or(std::string_view key, E fallback) const {
+    return parse_enum<E>(word_or(key, enum_words<E>(), name(fallback)));
+  }
   // A positive integer, or "inf".
   [[nodiscard]] Length length(std::string_view key) const;
   [[nodiscard]] Length length_or(std::string_view key, Length fallback) const;
@@ -86,6 +92,11 @@ class Table {
   // [[key]]: an array of at least one table.
   [[nodiscard]] std::vector<Table> tables(std::string_view key) const;
 
+  // Keys that another verb reads, so that one file serves several: they are not unknown, whatever
+  // they hold. allow_all() is for the whole table.
+  void allow(std::initializer_list<std::string_view> keys) const;
+  void allow_all() const;
+
   // The raw value; fails if missing.
   [[nodiscard]] const ConfigValue& value(std::string_view key) const;
 
@@ -102,6 +113,10 @@ class Table {
 
   [[nodiscard]] ConfigValue* find(std::string_view key) const;  // user's value or nullptr
   [[nodiscard]] ConfigValue& get(std::string_view key) const;   // marks used, or fails
+  [[nodiscard]] std::string word(std::string_view key,
+                                 const std::vector<std::string>& allowed) const;
+  [[nodiscard]] std::string word_or(std::string_view key, const std::vector<std::string>& allowed,
+                                    std::string_view fallback) const;
   void keep_default(std::string_view key, decltype(ConfigValue::data) data) const;
 
   std::shared_ptr<ConfigTree> tree_;

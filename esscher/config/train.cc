@@ -1,5 +1,7 @@
 #include "esscher/config/train.h"
 
+#include <string>
+
 #include "esscher/base/error.h"
 #include "esscher/config/icl.h"
 
@@ -9,7 +11,7 @@ namespace {
 OptimizerOptions read_optimizer(const Table& train) {
   const Range unit{.low = 0, .high = 1, .high_open = true};
   OptimizerOptions o;
-  o.kind = parse_optimizer(train.choice_or("optimizer", {"sgd", "adam", "adamw"}, "sgd"));
+  o.kind = train.enumerator_or("optimizer", o.kind);
   o.learning_rate = train.number_or("learning_rate", o.learning_rate, Range::positive());
   o.momentum = train.number_or("momentum", o.momentum, unit);
   o.beta1 = train.number_or("beta1", o.beta1, unit);
@@ -19,37 +21,25 @@ OptimizerOptions read_optimizer(const Table& train) {
   return o;
 }
 
-InitOptions read_init(const ModelConfig& model) {
-  InitOptions init;
-  if (model.init == "torch") {
-    init.kind = InitKind::torch;
-  } else if (model.heads == 1) {
-    init.kind = InitKind::dense;  // the start is known as (U, r), whatever its kind
-    init.dense = {model.space.readout(model.theta0)};
-  } else {
-    init.kind = model.init == "balanced" ? InitKind::balanced : InitKind::small_identity;
-    init.alpha = model.alpha;
-  }
-  return init;
-}
-
 }  // namespace
 
-TrainRun read_train(const Table& root, std::uint64_t seed) {
-  TrainRun out;
+TrainPlan read_train(const Table& root, std::uint64_t seed) {
+  allow_lab_keys(root);
+  TrainPlan out;
   TrainConfig& c = out.config;
-  c.task = read_task(root);
-  const ModelConfig model = read_model(root, c.task);
+  const LinearRegressionTask task = read_task(root);
+  const ModelConfig model = read_model(root, task, seed);
+  c.task = task;
   c.model = model.kind;
   c.space = model.space;
   c.heads = model.heads;
-  c.init = read_init(model);
+  c.start = model.start;
+  c.risk = read_flow(root, seed).risk;
   const Table train = root.table_or_empty("train");
-  c.length = train.length_or("length", c.length);
+  c.length = read_length(root);
   c.optimizer = read_optimizer(train);
   c.batch = train.integer_or("batch", c.batch, Range::between(1, 1e9));
-  c.gradient =
-      parse_gradient_engine(train.choice_or("gradient", {"sampled", "direct", "exact"}, "sampled"));
+  c.gradient = train.enumerator_or("gradient", Engine::automatic);
   c.half_loss = train.choice_or("loss", {"half", "mse"}, "half") == "half";
   c.curve_block = train.integer_or("curve_block", c.curve_block, Range::at_least(1));
   c.seed = seed;
@@ -61,6 +51,14 @@ TrainRun read_train(const Table& root, std::uint64_t seed) {
     throw ConfigError(std::string("[train]: ") + error.what());
   }
   return out;
+}
+
+void allow_train_keys(const Table& root) {
+  const std::optional<Table> train = root.find_table("train");
+  if (!train) return;
+  train->allow({"length", "optimizer", "learning_rate", "momentum", "beta1", "beta2", "epsilon",
+                "weight_decay", "batch", "steps", "gradient", "loss", "curve_block",
+                "checkpoints"});
 }
 
 }  // namespace esscher

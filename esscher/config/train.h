@@ -1,9 +1,9 @@
-// [train] for stochastic training, beside [task] and [model] of config/icl.h.
+// [train] for stochastic training, beside [task], [model] and [flow] of config/icl.h.
 //
 //   length        = 100          # or "inf"
 //   steps         = 10000
 //   batch         = 128
-//   gradient      = "sampled"    # or "direct", "exact"
+//   gradient      = "auto"       # or "sampled", "direct", "exact": choose_gradient, trainer.h
 //   loss          = "half"       # or "mse"
 //   optimizer     = "sgd"        # or "adam", "adamw"
 //   learning_rate = 1e-3
@@ -21,16 +21,15 @@
 #pragma once
 
 #include "esscher/config/table.h"
-#include "esscher/training/trainer.h"
+#include "esscher/training/chain.h"
 
 namespace esscher {
 
-struct TrainRun {
-  TrainConfig config;
-  std::int64_t steps = 10000;
-  std::int64_t checkpoints = 50;  // cells of the run; resuming starts at the last one
-};
+// The whole of a training run; the nodes of gradient = "exact" are those of [flow]. Keys of other
+// verbs are no error.
+TrainPlan read_train(const Table& root, std::uint64_t seed);
 
-TrainRun read_train(const Table& root, std::uint64_t seed);
+// For verbs that do not train: the keys above are no error.
+void allow_train_keys(const Table& root);
 
 }  // namespace esscher

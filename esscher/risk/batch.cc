@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <vector>
+#include <string>
+#include <utility>
 
 #include "esscher/base/error.h"
 #include "esscher/base/parallel.h"
@@ -11,64 +12,57 @@
 #include "esscher/random/wishart.h"
 #include "esscher/risk/detail/lanes.h"
 #include "esscher/risk/draw_error.h"
-#include "esscher/task/features.h"
 
 namespace esscher {
 namespace {
 
-constexpr Index kChunk = kTrainLanes;  // prompts per unit of parallel work
-
-const LinearRegressionTask& checked(const LinearRegressionTask& task) {
-  task.check();
-  return task;
-}
+// Prompts per unit of parallel work; part of the result's rounding.
+constexpr Index kChunk = kTrainLanes;
+constexpr Index kOwnChunk = 8;  // a draw of your own task takes longer
 
 }  // namespace
 
-std::string_view name(GradientEngine engine) {
-  switch (engine) {
-    case GradientEngine::sampled: return "sampled";
-    case GradientEngine::direct: return "direct";
-    case GradientEngine::exact: return "exact";
+Engine batch_engine(const AnyTask& task, Engine asked) {
+  if (asked == Engine::automatic) return task.has_formulas() ? Engine::sampled : Engine::direct;
+  if (asked == Engine::exact) {
+    throw CapabilityError("a batch of prompts has no exact engine; use sampled or direct");
   }
-  return "?";
+  if (asked == Engine::sampled && !task.has_formulas()) {
+    throw CapabilityError(
+        "the sampled engine needs linear regression with gaussian features, the task is " +
+        task.name() + "; use \"direct\" or \"auto\"");
+  }
+  return asked;
 }
 
-GradientEngine parse_gradient_engine(const std::string& text) {
-  for (const auto e : {GradientEngine::sampled, GradientEngine::direct, GradientEngine::exact}) {
-    if (text == name(e)) return e;
-  }
-  throw_argument("gradient", "engine", text, "sampled, direct or exact");
-}
-
-PromptBatch::PromptBatch(const LinearRegressionTask& task, ModelKind kind, GradientEngine engine,
-                         Length length, Index batch, bool half)
-    : sampler_(checked(task)), kind_(kind), engine_(engine), length_(length), batch_(batch) {
-  if (batch < 1) throw_argument("train", "batch", std::to_string(batch), "an integer >= 1");
+Batch::Batch(const AnyTask& task, ModelKind kind, Engine engine, Length length, Index prompts,
+             bool half)
+    : token_dim_(task.token_dim()),
+      kind_(kind),
+      engine_(batch_engine(task, engine)),
+      length_(length),
+      prompts_(prompts) {
+  task.check();
+  if (prompts < 1) throw_argument("train", "batch", std::to_string(prompts), "an integer >= 1");
   if (length == Length(0)) throw_argument("train", "length", "0", "an integer >= 1, or inf");
-  if (engine == GradientEngine::exact) {
-    throw CapabilityError("train: a batch of prompts has no exact engine; use sampled or direct");
-  }
-  if (engine == GradientEngine::sampled && task.features != Features::gaussian) {
-    throw CapabilityError("train: the sampled engine needs gaussian features, got " +
-                          std::string(name(task.features)) + "; use gradient = \"direct\"");
-  }
-  if (engine == GradientEngine::direct && length.is_infinite()) law_ = regression_task(task);
+  if (task.is_regression()) sampler_.emplace(task.regression());
+  const bool laws = !task.is_regression() || (engine_ == Engine::direct && length.is_infinite());
+  if (laws) fixer_.emplace(task.drawn(), length, Engine::direct);
   const double factor = half ? 1.0 : 2.0;
-  residual_factor_ = factor / static_cast<double>(batch);
+  residual_factor_ = factor / static_cast<double>(prompts);
   loss_factor_ = 0.5 * residual_factor_;
 }
 
 // The heads in white coordinates: tokens are (xi, w~'xi + sig eps) with w~ = F'w, queries Fq n, so
 // U [D,d] and r [D] absorb the factors once per batch instead of once per prompt.
-struct PromptBatch::Heads {
+struct Batch::White {
   std::vector<Matrix> U;  // [H][D,d]
   std::vector<Vector> r;  // [H][D]
 
-  Heads(std::span<const Readout> heads, const Matrix& F, const Matrix& Fq) {
+  White() = default;
+  White(std::span<const Readout> heads, const Matrix& F, const Matrix& Fq) {
     const Index d = F.rows();
     for (const Readout& head : heads) {
-      check_dimension("train", "dimension of the model", head.dim(), d + 1);
       Matrix white(d + 1, d);
       white.topRows(d) = F.transpose() * head.U.topLeftCorner(d, d) * Fq;
       white.row(d) = head.U.row(d).head(d) * Fq;
@@ -81,13 +75,15 @@ struct PromptBatch::Heads {
   }
 };
 
-// Sums over prompts of the loss and of the gradient in white coordinates.
-struct PromptBatch::Sums {
+// Sums over prompts of the loss and of the gradient: in white coordinates [D,d] for the engine
+// sampled, as it is [D,D] for direct.
+struct Batch::Sums {
   double loss = 0;
   std::vector<Matrix> U;
   std::vector<Vector> r;
 
-  Sums(std::size_t heads, Index D) : U(heads, Matrix::Zero(D, D - 1)), r(heads, Vector::Zero(D)) {}
+  Sums(std::size_t heads, Index D, Index columns)
+      : U(heads, Matrix::Zero(D, columns)), r(heads, Vector::Zero(D)) {}
 
   void add(const Sums& other) {
     loss += other.loss;
@@ -98,21 +94,28 @@ struct PromptBatch::Sums {
   }
 };
 
-void PromptBatch::add_sampled_pair(const Heads& heads, const Stream& stream, Index first,
-                                   Index count, Sums& sums) const {
-  const LaneBatch batch{&sampler_.task, &sampler_.F, &sampler_.Fq, &heads.U[0],     &heads.r[0],
-                        kind_,          length_,     loss_factor_, residual_factor_};
+// One head: prompts side by side.
+void Batch::add_lanes(const White& heads, const Stream& stream, Index first, Index count,
+                      Sums& sums) const {
+  const LaneBatch batch{.task = &sampler_->task,
+                        .F = &sampler_->F,
+                        .Fq = &sampler_->Fq,
+                        .U = heads.U.data(),
+                        .r = heads.r.data(),
+                        .kind = kind_,
+                        .L = length_,
+                        .loss_factor = loss_factor_,
+                        .residual_factor = residual_factor_};
   sums.loss += sampled_lanes(batch, stream, first, count, sums.U[0], sums.r[0]);
 }
 
 // Several heads: one prompt at a time, in double.
-void PromptBatch::add_one(const Heads& heads, const Stream& stream, Index prompt,
-                          Sums& sums) const {
-  const Index d = sampler_.task.dim;
+void Batch::add_scores(const White& heads, const Stream& stream, Index prompt, Sums& sums) const {
+  const Index d = sampler_->task.dim;
   const Index D = d + 1;
   const auto H = static_cast<Index>(heads.U.size());
-  const TaskDraw draw = draw_task(sampler_.task, sampler_.F, sampler_.Fq, stream, prompt);
-  const double sigma = std::sqrt(sampler_.task.noise_variance);
+  const TaskDraw draw = draw_task(sampler_->task, sampler_->F, sampler_->Fq, stream, prompt);
+  const double sigma = std::sqrt(sampler_->task.noise_variance);
   Matrix tilts(D, H);
   Matrix reads(D, H);
   for (Index h = 0; h < H; ++h) {
@@ -156,13 +159,11 @@ void PromptBatch::add_one(const Heads& heads, const Stream& stream, Index prompt
   }
 }
 
-// Real tokens; gradients in the original coordinates (the caller does not map them back).
-void PromptBatch::add_direct(std::span<const Readout> heads, const Stream& stream, Index prompt,
-                             Sums& sums) const {
-  const Index d = sampler_.task.dim;
-  const Stream own = stream.split(2).split(static_cast<std::uint64_t>(prompt));
-  const RegressionDraw draw = sampler_.draw(own.split(0));
-  const Matrix z = sampler_.prompt(draw.w, length_.count(), own.split(1));
+// Linear regression on real tokens.
+void Batch::add_tokens(std::span<const Readout> heads, const Stream& own, Sums& sums) const {
+  const Index d = sampler_->task.dim;
+  const RegressionDraw draw = sampler_->draw(own.split(0));
+  const Matrix z = sampler_->prompt(draw.w, length_.count(), own.split(1));
   const auto H = heads.size();
   Matrix weights(z.rows(), static_cast<Index>(H));
   double prediction = 0;
@@ -190,17 +191,14 @@ void PromptBatch::add_direct(std::span<const Readout> heads, const Stream& strea
       t /= static_cast<double>(z.rows());
     }
     sums.r[h] += g * zbar;
-    sums.U[h] += g * (z.transpose() * t) * draw.x.transpose();
+    sums.U[h].leftCols(d) += g * (z.transpose() * t) * draw.x.transpose();
   }
 }
 
-// The same with the law of the tokens instead of tokens: the task, query and target are those that
-// add_direct draws for this prompt.
-void PromptBatch::add_limit(std::span<const Readout> heads, const Stream& stream, Index prompt,
-                            Sums& sums) const {
-  const Index d = sampler_.task.dim;
-  const Stream own = stream.split(2).split(static_cast<std::uint64_t>(prompt));
-  const ContextDraw draw = law_.draw(own.split(0));
+// Any task: tokens that are drawn, or at L = infinity their law.
+void Batch::add_draw(std::span<const Readout> heads, const Stream& own, Sums& sums) const {
+  const FixedDraw fixed = (*fixer_)(own);
+  const ContextDraw& draw = fixed.draw;
   std::vector<HeadMoments> moments;
   double residual = -draw.target;
   for (const Readout& head : heads) {
@@ -211,46 +209,60 @@ void PromptBatch::add_limit(std::span<const Readout> heads, const Stream& stream
   const double g = residual_factor_ * residual;
   for (std::size_t h = 0; h < heads.size(); ++h) {
     sums.r[h] += g * moments[h].mean;
-    sums.U[h] += g * moments[h].product * draw.query.head(d).transpose();
+    sums.U[h] += g * moments[h].product * draw.query.transpose();
   }
 }
 
-BatchLoss PromptBatch::operator()(std::span<const Readout> heads, const Stream& stream) const {
-  const Index d = sampler_.task.dim;
-  const Index D = d + 1;
-  const Heads white(heads, sampler_.F, sampler_.Fq);
-  const Index chunks = (batch_ + kChunk - 1) / kChunk;
-  std::vector<Sums> parts(static_cast<std::size_t>(chunks), Sums(heads.size(), D));
-  const bool pair = engine_ == GradientEngine::sampled && heads.size() == 1;
-  parallel_for(chunks, [&](std::int64_t c) {
-    Sums& sums = parts[static_cast<std::size_t>(c)];
-    const Index first = c * kChunk;
-    const Index count = std::min(kChunk, batch_ - first);
-    if (pair) return add_sampled_pair(white, stream, first, count, sums);
-    for (Index i = first; i < first + count; ++i) {
-      if (engine_ == GradientEngine::sampled) {
-        add_one(white, stream, i, sums);
-      } else if (length_.is_infinite()) {
-        add_limit(heads, stream, i, sums);
-      } else {
-        add_direct(heads, stream, i, sums);
-      }
+// Prompts first .. first + count - 1. The draws of linear regression have addresses of their own,
+// the same for tokens and for laws, so that lengths are compared on the same tasks.
+void Batch::add(std::span<const Readout> heads, const White& white, const Stream& stream,
+                Index first, Index count, Sums& sums) const {
+  if (engine_ == Engine::sampled && heads.size() == 1) {
+    return add_lanes(white, stream, first, count, sums);
+  }
+  for (Index i = first; i < first + count; ++i) {
+    const auto at = static_cast<std::uint64_t>(i);
+    if (engine_ == Engine::sampled) {
+      add_scores(white, stream, i, sums);
+    } else if (!sampler_) {
+      add_draw(heads, stream.split(at).split(0), sums);
+    } else if (length_.is_infinite()) {
+      add_draw(heads, stream.split(2).split(at), sums);
+    } else {
+      add_tokens(heads, stream.split(2).split(at), sums);
     }
+  }
+}
+
+BatchLoss Batch::operator()(std::span<const Readout> heads, const Stream& stream) const {
+  const Index D = token_dim_, d = D - 1;
+  for (const Readout& head : heads) {
+    check_dimension("train", "dimension of the model", head.dim(), D);
+  }
+  const bool is_white = engine_ == Engine::sampled;
+  const White white = is_white ? White(heads, sampler_->F, sampler_->Fq) : White();
+  const Sums zero(heads.size(), D, is_white ? d : D);
+  const Index chunk = sampler_ ? kChunk : kOwnChunk;
+  std::vector<Sums> parts(static_cast<std::size_t>((prompts_ + chunk - 1) / chunk), zero);
+  parallel_for(static_cast<std::int64_t>(parts.size()), [&](std::int64_t c) {
+    const Index first = c * chunk;
+    add(heads, white, stream, first, std::min(chunk, prompts_ - first),
+        parts[static_cast<std::size_t>(c)]);
   });
-  Sums total(heads.size(), D);
+  Sums total = zero;
   for (const Sums& part : parts) total.add(part);
   BatchLoss result{total.loss, {}};
   for (std::size_t h = 0; h < heads.size(); ++h) {
-    Readout gradient = Readout::zero(D);
-    if (engine_ == GradientEngine::direct) {
-      gradient.U.leftCols(d) = total.U[h];
-      gradient.r = total.r[h];
-    } else {
-      gradient.U.topLeftCorner(d, d) = sampler_.F * total.U[h].topRows(d) * sampler_.Fq.transpose();
-      gradient.U.row(d).head(d) = total.U[h].row(d) * sampler_.Fq.transpose();
-      gradient.r.head(d) = sampler_.F * total.r[h].head(d);
-      gradient.r(d) = total.r[h](d);
+    if (!is_white) {
+      result.gradient.push_back({std::move(total.U[h]), std::move(total.r[h])});
+      continue;
     }
+    Readout gradient = Readout::zero(D);
+    const Matrix& Fq = sampler_->Fq;
+    gradient.U.topLeftCorner(d, d) = sampler_->F * total.U[h].topRows(d) * Fq.transpose();
+    gradient.U.row(d).head(d) = total.U[h].row(d) * Fq.transpose();
+    gradient.r.head(d) = sampler_->F * total.r[h].head(d);
+    gradient.r(d) = total.r[h](d);
     result.gradient.push_back(std::move(gradient));
   }
   return result;

@@ -8,6 +8,7 @@
 #include "esscher/base/eigensystem.h"
 #include "esscher/base/error.h"
 #include "esscher/base/parallel.h"
+#include "esscher/estimate/moments.h"
 #include "esscher/random/wishart.h"
 #include "esscher/task/features.h"
 
@@ -78,11 +79,10 @@ Estimate bayes_risk(const LinearRegressionTask& task, Length length, std::int64_
   parallel_for(replicates, [&](std::int64_t i) {
     values[i] = posterior_risk(task, gram(sampler, length.count(), stream.split(i)));
   });
-  const Eigen::Map<const Vector> v(values.data(), replicates);
-  const double n = static_cast<double>(replicates), mean = v.mean();
-  const double variance = (v.array() - mean).square().sum() / (n - 1);
   const Engine engine = task.features == Features::gaussian ? Engine::sampled : Engine::direct;
-  return {mean + task.irreducible_risk(), std::sqrt(variance / n), replicates, engine};
+  Estimate mean = moments_of(values).estimate(engine);
+  mean.value += task.irreducible_risk();
+  return mean;
 }
 
 }  // namespace esscher

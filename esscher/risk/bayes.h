@@ -7,9 +7,10 @@
 //
 // P is the orthogonal projection on the span of the rows of X [L,d].
 //
-// X'X is drawn: Wishart by Bartlett's decomposition for Gaussian features, so the cost does not
-// depend on L; row by row for other features. L = 0 gives the prior, L = infinity the irreducible
-// risk (Sigma positive definite); noise-free with L >= d likewise.
+// X'X is drawn. For Gaussian features it is a Wishart matrix, drawn by Bartlett's decomposition at
+// a cost that does not depend on L; for other features X is drawn row by row. L = 0 gives the risk
+// of the prior. If Sigma is positive definite, L = infinity gives the irreducible risk, and so does
+// L >= d without noise.
 #pragma once
 
 #include "esscher/base/estimate.h"
@@ -19,8 +20,8 @@
 
 namespace esscher {
 
-// Mean over `replicates` draws of X'X (>= 2); engine sampled for Gaussian features, direct
-// otherwise, exact where no draw is needed.
+// The mean over `replicates` >= 2 draws of X'X. The engine of the answer is sampled for Gaussian
+// features, direct for others, and exact where no draw is needed.
 Estimate bayes_risk(const LinearRegressionTask& task, Length length, std::int64_t replicates,
                     const Stream& stream);
 

@@ -10,7 +10,7 @@
 //   E1 = E (r'G_w a)^2 = B(p, M + I),    E2 = E (r'G_w r)(a'G_w a)
 //
 // (+ sig2/2 when the target is noisy). These are halves of mean squared errors. For features that
-// are not Gaussian they do not hold: CapabilityError names simulated_risk (task_risk.h).
+// are not Gaussian they do not hold: CapabilityError names simulated_risk (sample_risk.h).
 #pragma once
 
 #include "esscher/base/length.h"

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <span>
 
-#include "esscher/risk/node_error.h"
 #include "esscher/tilt/tilt.h"
 
 namespace esscher {
@@ -45,8 +44,8 @@ double draw_error(const ContextDraw& draw, const Readout& at, ModelKind kind, Re
   return error * error / 2;
 }
 
-double draw_error(const GaussianLaw& law, std::int64_t L, const VectorView& query, double target,
-                  const Readout& at, ModelKind kind, Readout* gradient) {
+double draw_error(const GaussianLaw& law, const NodeTables& tables, const VectorView& query,
+                  double target, const Readout& at, ModelKind kind, Readout* gradient) {
   const Vector a = at.U * query, Ga = law.cov * a, Gr = law.cov * at.r;
   const Vector& m = law.mean;
   const double tau2 = std::max(a.dot(Ga), 0.0), g = at.r.dot(Ga), q = at.r.dot(Gr);
@@ -54,14 +53,14 @@ double draw_error(const GaussianLaw& law, std::int64_t L, const VectorView& quer
   double value = 0;
   double by_tau2 = 0, by_g = 0, by_q = 0, by_am = 0, by_rm = 0;  // derivatives of the error
   if (kind == ModelKind::softmax) {
-    const NodeError e = node_error(*table_for(L, std::sqrt(tau2)), 1, g, tau2, q, target - rm);
+    const NodeError e = node_error(tables.up_to(std::sqrt(tau2)), 1, g, tau2, q, target - rm);
     value = e.value;
     by_tau2 = e.d_tau2;
     by_g = e.d_g;
     by_q = e.d_q;
     by_rm = 2 * (g + rm - target) - 2 * g * e.d_q;  // d_q is H
   } else {
-    const double miss = g + rm * am - target, share = 1 / static_cast<double>(L);
+    const double miss = g + rm * am - target, share = 1 / static_cast<double>(tables.length());
     value =
         miss * miss + share * (q * tau2 + g * g + am * am * q + rm * rm * tau2 + 2 * am * rm * g);
     by_tau2 = share * (q + rm * rm);

@@ -19,8 +19,8 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 
-#ifndef ESSCHER_ICL_TRAIN_LANES_ONCE
-#define ESSCHER_ICL_TRAIN_LANES_ONCE
+#ifndef ESSCHER_RISK_LANES_ONCE
+#define ESSCHER_RISK_LANES_ONCE
 namespace esscher {
 
 // Rows of kTrainLanes doubles. The first ones are what is drawn for a prompt.
@@ -123,7 +123,7 @@ void lane_directions(const LaneBatch& batch, double sigma, LaneRows& rows) {
       put(rest, rows.e2(i));
       rest2 = hn::MulAdd(rest, rest, rest2);
     }
-    // What is left of a functional parallel to the tilt is rounding: 1e-13 of its size.
+    // If the functional is parallel to the tilt, what is left of it is rounding, 1e-13 of its size.
     const VD c2 = hn::IfThenElseZero(hn::Gt(rest2, hn::Mul(c(1e-26), size2)), hn::Sqrt(rest2));
     const VD inverse_c2 = inverse(c2);
     for (Index i = 0; i <= d; ++i) put(hn::Mul(at(rows.e2(i)), inverse_c2), rows.e2(i));
@@ -133,8 +133,8 @@ void lane_directions(const LaneBatch& batch, double sigma, LaneRows& rows) {
   }
 }
 
-// Answers u1 = mean and u2 = covariance (linear: second moment) times r~ in white coordinates,
-// tokens (u_x, w~'u_x + sig u_y) from them, and the sums over lanes.
+// Makes the answers in white coordinates, u1 = mean and u2 = covariance (second moment for linear
+// attention) times r~, turns them into tokens (u_x, w~'u_x + sig u_y), and sums over lanes.
 double lane_gradient(const LaneBatch& batch, double sigma, LaneRows& rows, Matrix& grad_U,
                      Vector& grad_r) {
   const DD dd;
@@ -147,7 +147,8 @@ double lane_gradient(const LaneBatch& batch, double sigma, LaneRows& rows, Matri
     const VD l11 = at(rows.l11());
     const VD l21 = at(rows.l21());
     const VD l22 = at(rows.l22());
-    // Coordinates along e1 and e2, less what the raw noise already has there.
+    // The coordinates along e1 and e2, minus those that the noise drawn in all coordinates has
+    // there.
     const VD m1 = at(rows.m1());
     const VD m2 = at(rows.m2());
     VD p11 = m1;
@@ -216,15 +217,16 @@ HWY_EXPORT(lane_gradient);
 
 namespace {
 
-// A sum of squares left after cancellation below this share is the rounding of float sums; its
-// square root would be noise of size 1e-3. It happens when one token has all the weight.
+// If cancellation leaves less than this share of a sum of squares, the rest is the rounding of
+// float sums, and its square root would be noise of size 1e-3. This happens when one token has all
+// the weight.
 constexpr double kFloatFloor = 1e-6;
 
 double query_noise(const LinearRegressionTask& task) {
   return task.query_noise ? std::sqrt(task.noise_variance) : 0.0;
 }
 
-// Prompt i owns run i of the stream.
+// Prompt i reads sequence i of the stream.
 void draw_lanes(const LinearRegressionTask& task, const Stream& stream, Index first, Index count,
                 LaneRows& rows) {
   const Index d = task.dim;
@@ -283,10 +285,10 @@ void read_scores(const Stream& tokens, Index first, Index count, std::int64_t L,
   }
 }
 
-// Linear attention: the mean is S a~ and the product S r~, with S = (1/L) sum u u'. Its block on
-// span(e1, e2) is Wishart(I_2, L) / L = A A' / L (Bartlett: A11^2 ~ chi2(L), A21 ~ N(0,1), A22^2 ~
-// chi2(L-1)), and given A the rest of (S e1, S e2) is normal with the covariance A A' / L^2 of its
-// rows.
+// For linear attention the mean is S a~ and the product S r~, with S = (1/L) sum u u'. The block of
+// S on span(e1, e2) is Wishart(I_2, L) / L = A A' / L, where (Bartlett)
+//   A11^2 ~ chi2(L),   A21 ~ N(0,1),   A22^2 ~ chi2(L-1)
+// Given A, the rest of (S e1, S e2) is normal, and its rows have the covariance A A' / L^2.
 void read_gram(const Stream& gram, Index prompt, std::int64_t L, Index j, LaneRows& rows) {
   const Stream own = gram.split(static_cast<std::uint64_t>(prompt));
   const double scale = 1 / static_cast<double>(L);

@@ -1,19 +1,22 @@
 #include "esscher/risk/node_error.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <map>
 #include <mutex>
-#include <utility>
 
 #include "esscher/base/error.h"
 
 namespace esscher {
 namespace {
 
-// Below this tau^2 the quotient (m - H)/tau^2 loses digits and its derivative in tau^2, which is
-// multiplied by g^2 <= q tau^2, is negligible: there the quotient is the slope of m - H at 0.
+// Below this tau^2 the quotient (m - H)/tau^2 loses digits, and the slope of m - H at 0 replaces
+// it. The derivative of the quotient in tau^2 is multiplied by g^2 <= q tau^2 and is negligible
+// there.
 constexpr double kSmallTau2 = 3e-6;
+
+constexpr double kRange = 8;  // tables end at multiples of it
+constexpr auto kRanges = static_cast<std::size_t>(kMaxTableTau / kRange);
 
 }  // namespace
 
@@ -32,30 +35,34 @@ NodeError node_error(const UniversalTable& table, double rest, double g, double 
           (q - 2 * g * miss) * u.dH + g * g * dk, u.H};
 }
 
-// A table takes longer to make than a risk to evaluate, and scramblings, flows and twins ask for
-// the same ones, so the process keeps them. Ranges are multiples of 8: the pieces of a table, hence
-// the bits of a result, depend on the tau at hand only, never on what was asked before.
-std::shared_ptr<const UniversalTable> table_for(std::int64_t L, double tau) {
-  constexpr std::size_t kMaxTables = 256;
-  static std::mutex lock;
-  static std::map<std::pair<std::int64_t, double>, std::shared_ptr<const UniversalTable>> tables;
+struct NodeTables::Kept {
+  std::int64_t L;
+  std::mutex lock;
+  std::array<std::shared_ptr<const UniversalTable>, kRanges> tables;
+};
+
+NodeTables::NodeTables(std::int64_t L) : kept_(std::make_shared<Kept>()) { kept_->L = L; }
+
+std::int64_t NodeTables::length() const { return kept_->L; }
+
+const UniversalTable& NodeTables::up_to(double tau) const {
   if (!(tau <= kMaxTableTau)) {
     throw DomainError("softmax_risk: tau = " + to_text(tau) + " at some draw, expected at most " +
                       to_text(kMaxTableTau) +
                       "; beyond it softmax is frozen on one token, simulate it");
   }
-  const double range = std::min(kMaxTableTau, 8 * std::max(1.0, std::ceil(tau / 8)));
-  const std::pair key{L, range};
+  const double ranges = std::max(1.0, std::ceil(tau / kRange));
+  auto& slot = kept_->tables[static_cast<std::size_t>(ranges) - 1];
   {
-    const std::scoped_lock hold(lock);
-    const auto found = tables.find(key);
-    if (found != tables.end()) return found->second;
+    const std::scoped_lock hold(kept_->lock);
+    if (slot) return *slot;
   }
-  // Outside the lock: two threads may make the same table, which costs time and nothing else.
-  auto table = std::make_shared<const UniversalTable>(L, range);
-  const std::scoped_lock hold(lock);
-  if (tables.size() >= kMaxTables) tables.clear();
-  return tables.emplace(key, std::move(table)).first->second;
+  // Outside the lock, because making a table runs a parallel loop: two threads may make the same
+  // one, which costs time and nothing else. The first to be stored stays.
+  auto table = std::make_shared<const UniversalTable>(kept_->L, kRange * ranges);
+  const std::scoped_lock hold(kept_->lock);
+  if (!slot) slot = std::move(table);
+  return *slot;
 }
 
 }  // namespace esscher

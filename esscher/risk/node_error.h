@@ -5,22 +5,36 @@
 //   E (r'zbar - y)^2 = (g - y)^2 - 2 g (g - y) H + g^2 (m - H)/tau^2 + q H
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "esscher/universal/universal_table.h"
 
 namespace esscher {
 
-// The error, with `rest` times the (g - y)^2 of an infinite prompt in it, and its derivatives in g,
-// tau^2 and q.
+// The error, in which the term (g - y)^2 of an infinite prompt is multiplied by `rest`, and its
+// derivatives in g, tau^2 and q.
 struct NodeError {
   double value, d_g, d_tau2, d_q;
 };
 NodeError node_error(const UniversalTable& table, double rest, double g, double tau2, double q,
                      double y);
 
-// The table of length L up to tau, kept by the process. Throws DomainError if tau exceeds
-// kMaxTableTau.
-std::shared_ptr<const UniversalTable> table_for(std::int64_t L, double tau);
+// The tables of one prompt length. A table takes longer to make than a risk to evaluate, so each is
+// made when it is first asked for and kept as long as its owner; copies share them. Ranges of tau
+// are multiples of 8: the pieces of a table, hence the bits of a result, depend on the tau at hand
+// only, never on what was asked before.
+class NodeTables {
+ public:
+  explicit NodeTables(std::int64_t L);
+
+  // A table that reaches tau; from any thread. Throws DomainError if tau exceeds kMaxTableTau.
+  [[nodiscard]] const UniversalTable& up_to(double tau) const;
+  [[nodiscard]] std::int64_t length() const;
+
+ private:
+  struct Kept;
+  std::shared_ptr<Kept> kept_;
+};
 
 }  // namespace esscher

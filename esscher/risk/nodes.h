@@ -1,7 +1,6 @@
-// Quadrature over (w, x) of a regression task with Gaussian features: scrambled Sobol
-// points through the inverse normal (random/sobol.h). Nodes come in pairs (w, x), (-w, x), so that
-// the block readouts U = [[A,0],[0,0]], r = (0,b) stay an invariant set of the flow, as they are
-// for the true average.
+// Quadrature over (w, x) of a regression task with Gaussian features, by scrambled Sobol points
+// mapped to normals (random/sobol.h). Nodes come in pairs (w, x), (-w, x), so that the flow keeps
+// readouts of block form, U = [[A,0],[0,0]], r = (0,b), as it does for the true average.
 #pragma once
 
 #include "esscher/random/stream.h"

@@ -9,7 +9,6 @@
 #include "esscher/base/parallel.h"
 #include "esscher/estimate/moments.h"
 #include "esscher/risk/closed_form.h"
-#include "esscher/risk/node_error.h"
 
 namespace esscher {
 namespace {
@@ -19,8 +18,11 @@ constexpr Index kBlock = 256;  // nodes per unit of parallel work; part of the r
 }  // namespace
 
 struct SoftmaxRisk::Impl {
+  Impl(LinearRegressionTask given, NodeTables of_length)
+      : task(std::move(given)), tables(std::move(of_length)) {}
+
   LinearRegressionTask task;
-  std::int64_t L = 1;
+  NodeTables tables;
   double control = 0;
   Matrix X, SW;     // [n,d]: queries; rows Sigma w
   Vector y, label;  // [n]: w'x; w'Sigma w + sig2
@@ -28,13 +30,16 @@ struct SoftmaxRisk::Impl {
 
 SoftmaxRisk::SoftmaxRisk(const LinearRegressionTask& task, std::int64_t L, RegressionNodes nodes,
                          std::optional<double> control)
-    : impl_(std::make_unique<Impl>()) {
+    : SoftmaxRisk(task, NodeTables(L), std::move(nodes), control) {}
+
+SoftmaxRisk::SoftmaxRisk(const LinearRegressionTask& task, NodeTables tables, RegressionNodes nodes,
+                         std::optional<double> control)
+    : impl_(std::make_unique<Impl>(task, std::move(tables))) {
+  const std::int64_t L = impl_->tables.length();
   task.check();
   if (L < 1) throw_argument("softmax_risk", "length", std::to_string(L), "an integer >= 1");
   check_dimension("softmax_risk", "nodes", nodes.w.cols(), task.dim);
   Impl& m = *impl_;
-  m.task = task;
-  m.L = L;
   m.control = control.value_or(std::max(0.0, 1.0 - 50.0 / static_cast<double>(L)));
   m.X = std::move(nodes.x);
   m.SW = nodes.w * task.prompt_cov;
@@ -46,7 +51,7 @@ SoftmaxRisk::~SoftmaxRisk() = default;
 SoftmaxRisk::SoftmaxRisk(SoftmaxRisk&&) noexcept = default;
 SoftmaxRisk& SoftmaxRisk::operator=(SoftmaxRisk&&) noexcept = default;
 
-std::int64_t SoftmaxRisk::length() const { return impl_->L; }
+std::int64_t SoftmaxRisk::length() const { return impl_->tables.length(); }
 
 double SoftmaxRisk::operator()(const Readout& at, Readout* gradient) const {
   const Impl& m = *impl_;
@@ -70,7 +75,7 @@ double SoftmaxRisk::operator()(const Readout& at, Readout* gradient) const {
   const Vector g = SAX * v_x + swv.cwiseProduct(bx) + v_y * ga_y;
   const Vector q = (vSv + v_y * (swv + gr_y).array()).matrix();
   if (!tau2.allFinite()) throw DomainError("softmax_risk: U or r is not finite or too large");
-  const auto table = table_for(m.L, std::sqrt(tau2.maxCoeff()));
+  const UniversalTable& table = m.tables.up_to(std::sqrt(tau2.maxCoeff()));
 
   struct Sums {
     double risk = 0;
@@ -83,7 +88,7 @@ double SoftmaxRisk::operator()(const Readout& at, Readout* gradient) const {
     Vector d_g(size), d_t(size), d_q(size);
     for (Index i = 0; i < size; ++i) {
       const Index k = first + i;
-      const NodeError e = node_error(*table, 1 - m.control, g(k), tau2(k), q(k), m.y(k));
+      const NodeError e = node_error(table, 1 - m.control, g(k), tau2(k), q(k), m.y(k));
       sum.risk += e.value;
       d_g(i) = e.d_g;
       d_t(i) = 2 * e.d_tau2;
@@ -128,13 +133,15 @@ Estimate softmax_risk(const LinearRegressionTask& task, const Readout& at, Lengt
     throw_argument("softmax_risk", "scramblings", std::to_string(options.scramblings),
                    "an integer >= 2");
   }
-  // With the control variate and without: for long prompts it takes most of the error away, for
-  // frozen ones (large tau) it adds some. Both are unbiased; the steadier one is the answer.
+  // The risk is computed with the control variate and without it. For long prompts the control
+  // takes most of the error away, for frozen ones (large tau) it adds some. Both are unbiased; the
+  // one with the smaller spread is the answer.
+  const NodeTables tables(length.count());
   Moments with, without;
   for (Index i = 0; i < options.scramblings; ++i) {
     const RegressionNodes nodes = regression_nodes(task, options.log2_nodes, stream.split(i));
-    with.add(SoftmaxRisk(task, length.count(), nodes)(at));
-    without.add(SoftmaxRisk(task, length.count(), nodes, 0.0)(at));
+    with.add(SoftmaxRisk(task, tables, nodes)(at));
+    without.add(SoftmaxRisk(task, tables, nodes, 0.0)(at));
   }
   return (with.std_error() <= without.std_error() ? with : without).estimate(Engine::exact);
 }

@@ -13,7 +13,7 @@
 // For short prompts the risk hardly constrains U. The quadrature error of the control variate grows
 // like |U|^4 and would dominate, so c = 0 there. The cost does not depend on L. The gradient is the
 // exact gradient of the quadrature, so a flow along it lowers the quadrature itself. One head,
-// Gaussian features; other cases: CapabilityError, use simulated_risk (task_risk.h).
+// Gaussian features; other cases: CapabilityError, use simulated_risk (sample_risk.h).
 #pragma once
 
 #include <memory>
@@ -21,6 +21,7 @@
 
 #include "esscher/base/estimate.h"
 #include "esscher/base/length.h"
+#include "esscher/risk/node_error.h"
 #include "esscher/risk/nodes.h"
 #include "esscher/risk/readout.h"
 
@@ -30,6 +31,9 @@ class SoftmaxRisk {
  public:
   // L >= 1 and finite (for infinity the closed form is limit_risk).
   SoftmaxRisk(const LinearRegressionTask& task, std::int64_t L, RegressionNodes nodes,
+              std::optional<double> control = std::nullopt);
+  // The same at the length of the tables, which several risks may share.
+  SoftmaxRisk(const LinearRegressionTask& task, NodeTables tables, RegressionNodes nodes,
               std::optional<double> control = std::nullopt);
   ~SoftmaxRisk();
   SoftmaxRisk(SoftmaxRisk&&) noexcept;

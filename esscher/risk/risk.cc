@@ -1,54 +1,113 @@
 #include "esscher/risk/risk.h"
 
+#include <algorithm>
+#include <memory>
+
+#include "esscher/base/error.h"
+#include "esscher/estimate/moments.h"
+#include "esscher/risk/batch.h"
 #include "esscher/risk/closed_form.h"
+#include "esscher/risk/quadrature.h"
+#include "esscher/risk/sample_risk.h"
 
 namespace esscher {
 namespace {
 
-bool is_simulated(const LinearRegressionTask& task, const RiskOptions& options) {
-  return task.features != Features::gaussian || options.engine == Engine::direct ||
-         options.engine == Engine::sampled;
+constexpr Index kPrompts = 32;  // per batch
+
+RiskChoice choose_several(const AnyTask& task, Engine engine) {
+  if (engine == Engine::exact) {
+    throw CapabilityError(
+        "risk: several heads have no formula at any length; engine \"auto\" or "
+        "\"direct\" simulates them");
+  }
+  const Engine by = batch_engine(task, engine);
+  return {RiskMethod::fresh_prompts, by,
+          by == Engine::sampled
+              ? "Several heads have no formula; Gaussian features need no tokens."
+              : "Several heads have no formula; their prompts are drawn token by token."};
+}
+
+// Fresh prompts, in batches.
+Estimate mean_loss(const Batch& batch, std::span<const Readout> heads, const RiskOptions& options,
+                   Engine engine) {
+  const std::int64_t batches = std::max<std::int64_t>(2, (options.draws + kPrompts - 1) / kPrompts);
+  const Stream stream = options.stream.split(1);
+  Moments losses;
+  for (std::int64_t i = 0; i < batches; ++i) {
+    losses.add(batch(heads, stream.split(static_cast<std::uint64_t>(i))).loss);
+  }
+  Estimate mean = losses.estimate(engine);
+  mean.n = batches * kPrompts;
+  return mean;
 }
 
 }  // namespace
 
-RiskFunction risk_function(const Task& task, ModelKind kind, Length length,
-                           const RiskOptions& options) {
-  return SampleRisk(task, kind, length, options.draws, options.stream, options.engine);
-}
-
-Estimate model_risk(const Task& task, const Readout& at, ModelKind kind, Length length,
-                    const RiskOptions& options) {
-  return simulated_risk(task, at, kind, length, options.draws, options.stream.split(1),
-                        options.engine);
-}
-
-RiskFunction risk_function(const LinearRegressionTask& task, ModelKind kind, Length length,
-                           const RiskOptions& options) {
-  task.check();
-  if (is_simulated(task, options)) {
-    return risk_function(regression_task(task), kind, length, options);
+RiskChoice choose_risk(const AnyTask& task, std::size_t heads, ModelKind kind, Length length,
+                       Engine engine) {
+  if (heads == 0) throw_argument("risk", "heads", "an empty list", "at least one head");
+  if (heads > 1) return choose_several(task, engine);
+  if (engine == Engine::sampled) {
+    throw CapabilityError("task " + task.name() +
+                          ": no sampled engine for the risk of one head; use exact or direct");
+  }
+  if (!task.has_formulas()) {
+    return {RiskMethod::draws, engine,
+            "Formulas exist for linear regression with Gaussian features; the task is " +
+                task.name() + "."};
+  }
+  if (engine == Engine::direct) {
+    return {RiskMethod::draws, engine, "The engine direct was asked for."};
   }
   if (length.is_infinite() || kind == ModelKind::linear) {
-    return
-        [task, length](const Readout& at, Readout* g) { return linear_risk(task, at, length, g); };
+    return {RiskMethod::closed_form, Engine::exact, "The risk has a closed form."};
   }
-  const auto risk = std::make_shared<const SoftmaxRisk>(
-      task, length.count(), regression_nodes(task, options.log2_nodes, options.stream));
-  return [risk](const Readout& at, Readout* g) { return (*risk)(at, g); };
+  return {RiskMethod::quadrature, Engine::exact,
+          "Softmax at finite length is exact over tokens; tasks and queries are quadrature nodes."};
 }
 
-Estimate model_risk(const LinearRegressionTask& task, const Readout& at, ModelKind kind,
-                    Length length, const RiskOptions& options) {
+Estimate risk(const AnyTask& task, std::span<const Readout> heads, ModelKind kind, Length length,
+              const RiskOptions& options) {
   task.check();
-  if (is_simulated(task, options)) {
-    return model_risk(regression_task(task), at, kind, length, options);
+  const RiskChoice choice = choose_risk(task, heads.size(), kind, length, options.engine);
+  switch (choice.method) {
+    case RiskMethod::closed_form:
+      return {linear_risk(task.regression(), heads[0], length), 0, 0, Engine::exact};
+    case RiskMethod::quadrature:
+      return softmax_risk(task.regression(), heads[0], length,
+                          {.log2_nodes = options.log2_nodes, .scramblings = options.scramblings},
+                          options.stream.split(1));
+    case RiskMethod::draws:
+      return simulated_risk(task.drawn(), heads[0], kind, length, options.draws,
+                            options.stream.split(1), choice.engine);
+    case RiskMethod::fresh_prompts: break;
   }
-  if (length.is_infinite() || kind == ModelKind::linear) {
-    return {linear_risk(task, at, length), 0, 0, Engine::exact};
+  return mean_loss(Batch(task, kind, choice.engine, length, kPrompts, true), heads, options,
+                   choice.engine);
+}
+
+Estimate risk(const AnyTask& task, const Readout& head, ModelKind kind, Length length,
+              const RiskOptions& options) {
+  return risk(task, std::span(&head, 1), kind, length, options);
+}
+
+RiskFunction risk_function(const AnyTask& task, ModelKind kind, Length length,
+                           const RiskOptions& options) {
+  task.check();
+  const RiskChoice choice = choose_risk(task, 1, kind, length, options.engine);
+  if (choice.method == RiskMethod::draws) {
+    return SampleRisk(task.drawn(), kind, length, options.draws, options.stream, choice.engine);
   }
-  return softmax_risk(task, at, length, {options.log2_nodes, options.scramblings},
-                      options.stream.split(1));
+  const LinearRegressionTask& regression = task.regression();
+  if (choice.method == RiskMethod::closed_form) {
+    return [regression, length](const Readout& at, Readout* g) {
+      return linear_risk(regression, at, length, g);
+    };
+  }
+  const auto nodes = std::make_shared<const SoftmaxRisk>(
+      regression, length.count(), regression_nodes(regression, options.log2_nodes, options.stream));
+  return [nodes](const Readout& at, Readout* g) { return (*nodes)(at, g); };
 }
 
 }  // namespace esscher

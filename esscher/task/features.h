@@ -1,4 +1,4 @@
-// Draws of the features of a regression task.
+// Draws of the features, tasks and tokens of a regression task.
 #pragma once
 
 #include "esscher/random/stream.h"
@@ -6,8 +6,8 @@
 
 namespace esscher {
 
-// n rows xi with identity covariance [n,d]: rows first .. first + n - 1 of the stream, so a long
-// prompt can be drawn in pieces.
+// n rows xi [n,d] with identity covariance. They are the rows first .. first + n - 1 of the stream,
+// so a long prompt can be drawn in pieces.
 Matrix draw_features(Features features, Index d, const Stream& stream, Index first, Index n);
 
 // One draw of the task: w, the query x and the target y (noise included if query_noise).

@@ -6,24 +6,6 @@
 
 namespace esscher {
 
-std::string_view name(Features features) {
-  switch (features) {
-    case Features::gaussian: return "gaussian";
-    case Features::rademacher: return "rademacher";
-    case Features::uniform: return "uniform";
-    case Features::sphere: return "sphere";
-  }
-  return "?";
-}
-
-Features parse_features(const std::string& text) {
-  for (Features f :
-       {Features::gaussian, Features::rademacher, Features::uniform, Features::sphere}) {
-    if (text == name(f)) return f;
-  }
-  throw_argument("task", "features", text, "gaussian, rademacher, uniform or sphere");
-}
-
 LinearRegressionTask LinearRegressionTask::isotropic(Index dim) {
   if (dim < 1) throw_argument("task", "dim", std::to_string(dim), "an integer >= 1");
   return with_covariance(Matrix::Identity(dim, dim));

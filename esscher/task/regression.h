@@ -5,20 +5,23 @@
 //   target y = w'x   (+ noise of variance sig2 if query_noise)
 //
 // xi has identity covariance: Gaussian, +-1 coordinates, uniform coordinates on [-sqrt 3, sqrt 3],
-// or the sphere of radius sqrt d. Every risk of this folder is ONE HALF of a mean squared error.
+// or the sphere of radius sqrt d. Every risk of this project is ONE HALF of a mean squared error.
 #pragma once
 
-#include <string>
-#include <string_view>
-
+#include "esscher/base/enum_names.h"
 #include "esscher/base/linalg.h"
 
 namespace esscher {
 
 enum class Features { gaussian, rademacher, uniform, sphere };
 
-std::string_view name(Features features);
-Features parse_features(const std::string& text);  // throws ArgumentError on another word
+constexpr auto enum_names(Features) {
+  return EnumNames<Features, 4>{"features",
+                                {{{Features::gaussian, "gaussian"},
+                                  {Features::rademacher, "rademacher"},
+                                  {Features::uniform, "uniform"},
+                                  {Features::sphere, "sphere"}}}};
+}
 
 struct LinearRegressionTask {
   Index dim = 1;              // d
@@ -38,7 +41,7 @@ struct LinearRegressionTask {
   void check() const;
 
   [[nodiscard]] Index token_dim() const { return dim + 1; }
-  // sig2/2 if the target is noisy: the part of every risk that no prediction removes.
+  // The part of every risk that no prediction removes: sig2/2 if the target is noisy, else 0.
   [[nodiscard]] double irreducible_risk() const;
 };
 

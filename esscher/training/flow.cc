@@ -8,7 +8,7 @@
 namespace esscher {
 namespace {
 
-// Evaluates risk and gradient in theta, and watches what a flow keeps.
+// Evaluates risk and gradient in theta, and monitors what an exact flow conserves.
 class Monitor {
  public:
   Monitor(const RiskFunction& risk, const Parametrisation& space, const VectorView& theta0)
@@ -68,16 +68,6 @@ void check(const FlowOptions& o, const Parametrisation& space, const VectorView&
 
 }  // namespace
 
-std::string_view name(FlowStatus status) {
-  switch (status) {
-    case FlowStatus::stationary: return "stationary";
-    case FlowStatus::t_end: return "t_end";
-    case FlowStatus::max_steps: return "max_steps";
-    case FlowStatus::failed: return "failed";
-  }
-  return "?";
-}
-
 FlowResult gradient_flow(const RiskFunction& risk, const Parametrisation& space,
                          const VectorView& theta0, const FlowOptions& options) {
   check(options, space, theta0);
@@ -131,21 +121,9 @@ FlowResult gradient_flow(const RiskFunction& risk, const Parametrisation& space,
   return result;
 }
 
-Readout balanced_start(Index d, double alpha0, const MatrixView& shape) {
-  Matrix P = shape.size() == 0 ? Matrix(Matrix::Identity(d, d)) : Matrix(shape);
-  check_dimension("balanced_start", "shape", P.rows(), d);
-  psd_factor("balanced_start", "shape", P);
-  const double norm = P.norm();
-  if (!(norm > 0)) throw_argument("balanced_start", "shape", "zero", "a PSD matrix, not zero");
-  Readout out = Readout::zero(d + 1);
-  out.U.topLeftCorner(d, d) = alpha0 / norm * P;
-  out.r(d) = alpha0;
-  return out;
-}
-
-double balanced_start_bound(const LinearRegressionTask& task) {
-  const double d = static_cast<double>(task.dim);
-  return std::sqrt(2.0) / (std::pow(d, 0.25) * max_eigenvalue(task.prompt_cov));
+FlowResult gradient_flow(const FlowSetup& setup, ModelKind kind, Length length) {
+  return gradient_flow(risk_function(setup.task, kind, length, setup.risk), setup.space,
+                       setup.theta0, setup.flow);
 }
 
 }  // namespace esscher

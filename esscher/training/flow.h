@@ -1,16 +1,20 @@
-// Gradient flow  d theta/dt = -grad R(theta)  of any risk of (U, r) in any parametrisation, by
-// CVODE. What an exact flow keeps is monitored: conserved quantities, decreasing risk, and the
+// Gradient flow of any risk of (U, r) in any parametrisation, integrated by CVODE:
+//
+//   d theta/dt = -grad R(theta)
+//
+// Properties of an exact flow are monitored: conserved quantities, a risk that never rises, and the
 // energy identity  R(theta(0)) - R(theta(t)) = int_0^t |grad R|^2.
 #pragma once
 
-#include <functional>
+#include <cstdint>
 #include <limits>
-#include <string_view>
+#include <string>
 #include <vector>
 
-#include "esscher/risk/readout.h"
-#include "esscher/task/regression.h"
+#include "esscher/base/enum_names.h"
+#include "esscher/risk/risk.h"
 #include "esscher/training/integrator.h"
+#include "esscher/training/parametrisation.h"
 
 namespace esscher {
 
@@ -25,7 +29,14 @@ struct FlowOptions {
 };
 
 enum class FlowStatus { stationary, t_end, max_steps, failed };
-std::string_view name(FlowStatus status);
+
+constexpr auto enum_names(FlowStatus) {
+  return EnumNames<FlowStatus, 4>{"status of a flow",
+                                  {{{FlowStatus::stationary, "stationary"},
+                                    {FlowStatus::t_end, "t_end"},
+                                    {FlowStatus::max_steps, "max_steps"},
+                                    {FlowStatus::failed, "failed"}}}};
+}
 
 struct FlowPoint {
   double t = 0;
@@ -48,15 +59,20 @@ struct FlowResult {
   [[nodiscard]] const FlowPoint& end() const { return path.back(); }
 };
 
+// Throws ArgumentError naming an option that makes no sense. A solver that gives up is a status.
 FlowResult gradient_flow(const RiskFunction& risk, const Parametrisation& space,
                          const VectorView& theta0, const FlowOptions& options);
 
-// The balanced start ([BB26] eq. 9 of docs/references.md):
-//   U = alpha0 [[Theta Theta', 0], [0, 0]],   r = (0, alpha0),   |Theta Theta'|_F = 1
-// `shape` is Theta Theta' up to scale (PSD [d,d], identity if empty).
-Readout balanced_start(Index d, double alpha0, const MatrixView& shape = Matrix());
+// What a flow needs besides the kind of attention and the length of its prompts: twins share one.
+struct FlowSetup {
+  AnyTask task;
+  Parametrisation space;
+  Vector theta0;  // [space.size()]
+  FlowOptions flow;
+  RiskOptions risk;
+};
 
-// sqrt 2 / (d^{1/4} |Sigma|_op): the paper's theorem starts with 0 < alpha0 < this.
-double balanced_start_bound(const LinearRegressionTask& task);
+// The flow of the risk of this model, recorded at flow.times.
+FlowResult gradient_flow(const FlowSetup& setup, ModelKind kind, Length length);
 
 }  // namespace esscher

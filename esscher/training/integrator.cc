@@ -43,7 +43,7 @@ void require(bool ok, const char* what) {
   if (!ok) throw RuntimeFailure(std::string("integrator: ") + what + " failed");
 }
 
-// CVODE prints its complaints by default; the library never prints, so they are kept instead.
+// CVODE prints its messages by default. The library never prints, so they are kept instead.
 void keep_message(int, const char*, const char*, char* text, void* into) {
   *static_cast<std::string*>(into) = text;
 }
@@ -64,8 +64,9 @@ struct Integrator::Impl {
   Owned<SUNNonlinearSolver, FreeNonlinear> nonlinear;
   std::unique_ptr<void, FreeCvode> memory;
 
-  // Errors are weighed against the size of the whole state: an entry that is zero by symmetry, held
-  // to atol alone, would ask for more digits than a risk by quadrature has, and steps stop growing.
+  // The step-size control uses the norm of the whole state. With CVODE's default weights, one per
+  // component, a component that is zero by symmetry would be held to atol. That is finer than the
+  // quadrature error of the risk, and steps would stop growing.
   static int weights(N_Vector y, N_Vector out, void* user) {
     const auto& self = *static_cast<Impl*>(user);
     const double size = map(y).norm() / std::sqrt(static_cast<double>(N_VGetLength(y)));
@@ -128,7 +129,7 @@ Integrator& Integrator::operator=(Integrator&&) noexcept = default;
 bool Integrator::step(double t_stop) {
   Impl& m = *impl_;
   if (std::isfinite(t_stop)) CVodeSetStopTime(m.memory.get(), t_stop);
-  // In one-step mode tout only tells the direction and the scale of the first step.
+  // In one-step mode tout only gives the direction and the scale of the first step.
   const double out = std::isfinite(t_stop) ? t_stop : m.t + 1;
   const int flag = CVode(m.memory.get(), out, m.y.get(), &m.t, CV_ONE_STEP);
   if (m.error) std::rethrow_exception(m.error);

@@ -1,22 +1,26 @@
-// y' = f(y) by SUNDIALS CVODE: BDF with Newton and a dense difference Jacobian (stiff, the
-// default), or Adams with fixed-point iteration. One internal step at a time, dense output inside
-// the last step.
+// Integrates y' = f(y) by CVODE of SUNDIALS: BDF with Newton's method and a dense Jacobian by
+// differences (for stiff problems, the default), or Adams with fixed-point iteration. It takes one
+// internal step at a time and interpolates inside the last step.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <string>
 
+#include "esscher/base/enum_names.h"
 #include "esscher/base/linalg.h"
 
 namespace esscher {
 
 enum class Stepping { bdf, adams };
 
+constexpr auto enum_names(Stepping) {
+  return EnumNames<Stepping, 2>{"stepping", {{{Stepping::bdf, "bdf"}, {Stepping::adams, "adams"}}}};
+}
+
 class Integrator {
  public:
-  // f(y, out) fills out [n]; a value that is not finite makes the step shorter, and fails in the
-  // end.
+  // f(y, out) fills out [n]. If a value is not finite, CVODE tries shorter steps and finally fails.
   using Field = std::function<void(const VectorView& y, Eigen::Ref<Vector> out)>;
 
   Integrator(Field f, const VectorView& y0, double rtol, double atol, Stepping stepping);

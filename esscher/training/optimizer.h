@@ -2,15 +2,15 @@
 //
 //   sgd    b = momentum b + g (b = g at the first step);  theta -= lr b
 //   adam   m = b1 m + (1-b1) g,  v = b2 v + (1-b2) g^2,  theta -= lr m^ / (sqrt(v^) + eps)
-//   adamw  theta *= 1 - lr decay first, then adam with g untouched by the decay
+//   adamw  theta *= 1 - lr decay first, then adam without decay in g
+//
 // with m^ = m/(1 - b1^t), v^ = v/(1 - b2^t). For sgd and adam, decay adds decay * theta to g.
 #pragma once
 
 #include <cmath>
 #include <cstdint>
-#include <string>
-#include <string_view>
 
+#include "esscher/base/enum_names.h"
 #include "esscher/base/error.h"
 #include "esscher/base/linalg.h"
 
@@ -18,20 +18,11 @@ namespace esscher {
 
 enum class OptimizerKind { sgd, adam, adamw };
 
-constexpr std::string_view name(OptimizerKind kind) {
-  switch (kind) {
-    case OptimizerKind::sgd: return "sgd";
-    case OptimizerKind::adam: return "adam";
-    case OptimizerKind::adamw: return "adamw";
-  }
-  return "?";
-}
-
-inline OptimizerKind parse_optimizer(const std::string& text) {
-  for (const auto k : {OptimizerKind::sgd, OptimizerKind::adam, OptimizerKind::adamw}) {
-    if (text == name(k)) return k;
-  }
-  throw_argument("optimizer", "name", text, "sgd, adam or adamw");
+constexpr auto enum_names(OptimizerKind) {
+  return EnumNames<OptimizerKind, 3>{"optimizer",
+                                     {{{OptimizerKind::sgd, "sgd"},
+                                       {OptimizerKind::adam, "adam"},
+                                       {OptimizerKind::adamw, "adamw"}}}};
 }
 
 struct OptimizerOptions {

@@ -1,42 +1,39 @@
-// Training in context: SGD (momentum), Adam or AdamW on fresh prompts.
+// Training in context: SGD (momentum), Adam or AdamW on fresh prompts, or on the population loss.
 //
 // Step t draws its prompts from Stream(seed).split(1).split(t), so a run is a pure function of its
 // configuration: stopping after any step and resuming from the state gives the same bits, for any
-// number of threads. The state is JSON with numbers that read back as the same doubles.
+// number of threads.
 //
-//   TrainConfig config;  config.task = ..;  config.length = 1000;
+//   TrainConfig config{.task = task, .length = 1000};
 //   Trainer trainer(config);
 //   trainer.run(10000);
 //   trainer.status(), trainer.heads(), trainer.curve(), trainer.state()
 #pragma once
 
 #include <functional>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "esscher/base/enum_names.h"
 #include "esscher/base/length.h"
-#include "esscher/json/json.h"
+#include "esscher/estimate/moments.h"
 #include "esscher/risk/batch.h"
-#include "esscher/risk/readout.h"
-#include "esscher/risk/sample_risk.h"
-#include "esscher/task/regression.h"
+#include "esscher/risk/risk.h"
 #include "esscher/training/optimizer.h"
 #include "esscher/training/start.h"
 
 namespace esscher {
 
 struct TrainConfig {
-  LinearRegressionTask task;
-  std::optional<Task> own_task;  // instead of `task`; gradient must be direct
+  AnyTask task;
   ModelKind model = ModelKind::softmax;
   // token_dim is set from the task; key_dim 0 means token_dim. score_scale acts in KQV and KQVO.
   Parametrisation space{ParameterSpace::UV, 0, 0, 1.0};
-  Index heads = 1;  // 1..8
-  InitOptions init;
+  Index heads = 1;  // 1 .. kMaxHeads
+  StartOptions start;
   Length length = 100;
-  GradientEngine gradient = GradientEngine::sampled;
+  Engine gradient = Engine::automatic;  // choose_gradient
+  RiskOptions risk;                     // nodes of gradient = exact
   OptimizerOptions optimizer;
   Index batch = 128;
   bool half_loss = false;  // loss is (prediction - y)^2, or one half of it
@@ -49,14 +46,34 @@ struct TrainConfig {
   // prompt and query, covariance 0.5^|i-j|.
   static TrainConfig authors(ModelKind model, Length length);
 
-  // Throws ArgumentError naming the field that is wrong.
+  // Throws ArgumentError naming the field that is wrong, CapabilityError for a gradient that the
+  // model does not have.
   void check() const;
 };
 
-enum class TrainStatus { running, diverged };
-std::string_view name(TrainStatus status);
+struct GradientChoice {
+  Engine engine = Engine::sampled;  // sampled, direct or exact
+  std::string reason;               // a sentence
+};
 
-// Mean loss over the steps (first, last] and its standard error from their spread.
+// Where the gradient of a step comes from, known before any work:
+//   sampled    fresh prompts of linear regression with Gaussian features, without tokens
+//   direct     fresh prompts of any task, token by token
+//   exact      the population loss: one head, linear regression with Gaussian features
+//   automatic  sampled where it exists, else direct
+// Throws CapabilityError for an engine that does not serve this model, naming one that does.
+GradientChoice choose_gradient(const TrainConfig& config);
+
+enum class TrainStatus { running, diverged };
+
+constexpr auto enum_names(TrainStatus) {
+  return EnumNames<TrainStatus, 2>{
+      "status of a training run",
+      {{{TrainStatus::running, "running"}, {TrainStatus::diverged, "diverged"}}}};
+}
+
+// Mean loss over the steps (first, last] and its standard error from their spread (infinite for one
+// step).
 struct LossPoint {
   std::int64_t first = 0;
   std::int64_t last = 0;
@@ -64,52 +81,49 @@ struct LossPoint {
   double std_error = 0;
 };
 
-// Population loss of the heads and its gradient, for gradient = exact: the same scale as the batch
-// loss (no one half unless half_loss).
-using ExactLoss =
-    std::function<double(std::span<const Readout> heads, std::vector<Readout>& gradient)>;
+// Everything needed to go on; json/training.h writes and reads it.
+struct TrainState {
+  std::uint64_t seed = 0;
+  std::int64_t step = 0;
+  TrainStatus status = TrainStatus::running;
+  double last_loss = 0;
+  Vector theta;              // of all heads, one after another
+  OptimizerState optimizer;  // empty vectors before the first step
+  Moments block;             // losses since the last point of the curve
+  std::vector<LossPoint> curve;
+};
 
 class Trainer {
  public:
-  // `exact` is needed for gradient = exact unless a closed form exists: one head, Gaussian
-  // features, and linear attention or L = infinity.
-  explicit Trainer(TrainConfig config, ExactLoss exact = {});
+  explicit Trainer(TrainConfig config);
 
   // At most `steps` more steps; fewer if the run diverges. Returns how many were taken.
   std::int64_t run(std::int64_t steps);
 
-  // Diverged: the loss, gradient or parameters left the range of finite numbers, or the loss passed
-  // divergence_loss. The parameters are those before the step that failed, always finite.
-  [[nodiscard]] TrainStatus status() const { return status_; }
-  [[nodiscard]] std::int64_t step() const { return step_; }
+  // A run has diverged if the loss, the gradient or the parameters are no longer finite, or if the
+  // loss exceeds divergence_loss. The parameters are those before the step that failed, so they are
+  // always finite.
+  [[nodiscard]] TrainStatus status() const { return state_.status; }
+  [[nodiscard]] std::int64_t step() const { return state_.step; }
   [[nodiscard]] const TrainConfig& config() const { return config_; }
-  [[nodiscard]] const Vector& theta() const { return theta_; }
+  [[nodiscard]] const Vector& theta() const { return state_.theta; }
   [[nodiscard]] std::vector<Readout> heads() const;
-  [[nodiscard]] const std::vector<LossPoint>& curve() const { return curve_; }
-  [[nodiscard]] double last_loss() const { return last_loss_; }
+  [[nodiscard]] const std::vector<LossPoint>& curve() const { return state_.curve; }
+  [[nodiscard]] double last_loss() const { return state_.last_loss; }
 
   // Loss and gradient in theta of the batch of step t at the present parameters.
   [[nodiscard]] double gradient(std::int64_t t, Vector& out) const;
 
-  // Everything needed to go on. restore() throws FileError if the state does not fit the config.
-  [[nodiscard]] Json state() const;
-  void restore(const Json& state);
+  [[nodiscard]] const TrainState& state() const { return state_; }
+  // Throws FileError if the state does not fit the configuration; the trainer is then unchanged.
+  void restore(TrainState state);
 
  private:
   void record(double loss);
 
   TrainConfig config_;
-  ExactLoss exact_;
-  std::function<BatchLoss(std::span<const Readout>, const Stream&)> batch_;  // none: exact_
-  Vector theta_;
-  OptimizerState optimizer_;
-  std::int64_t step_ = 0;
-  TrainStatus status_ = TrainStatus::running;
-  double last_loss_ = 0;
-  std::vector<LossPoint> curve_;
-  double block_sum_ = 0;
-  double block_square_ = 0;
-  std::int64_t block_count_ = 0;
+  std::function<BatchLoss(std::span<const Readout>, const Stream&)> loss_;
+  TrainState state_;
 };
 
 }  // namespace esscher

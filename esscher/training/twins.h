@@ -1,5 +1,5 @@
 // Twin trajectories: gradient flows from one start, at L = infinity (the reference) and at finite
-// L with softmax or linear attention, compared in time. What the paper claims along training:
+// L with softmax or linear attention, compared in time. The paper claims along training:
 //
 //   parameters   |theta_L(t) - theta_inf(t)|              stay close up to a horizon
 //   gradients    sup_t |grad R_L - grad R_inf|            along the reference path -> 0 with L
@@ -7,27 +7,17 @@
 //                (Theorem 4.3; for linear regression the right side is the Bayes risk: Theorem 5.1)
 #pragma once
 
-#include <optional>
 #include <vector>
 
-#include "esscher/risk/risk.h"
 #include "esscher/training/flow.h"
 
 namespace esscher {
 
-struct TwinSetup {
-  LinearRegressionTask task;
-  std::optional<Task> own_task;  // instead of `task`
-  Parametrisation space;
-  Vector theta0;
-  FlowOptions flow;  // `times` is set by reference_flow
-  RiskOptions risk;
+// flow.times is set by reference_flow.
+struct TwinSetup : FlowSetup {
   double horizon_distance = 0.1;  // relative to |theta_inf(t)|
   int points = 100;               // recorded times, geometric from 1e-3 to 1 times the end
 };
-
-// The risk of either task.
-RiskFunction risk_function(const TwinSetup& setup, ModelKind kind, Length length);
 
 // The flow at L = infinity, recorded at `points` times up to its end.
 FlowResult reference_flow(const TwinSetup& setup);
@@ -47,8 +37,8 @@ struct Twin {
   double t_end = 0;
   Readout end;             // where the flow stopped
   Estimate limiting_risk;  // R_L there, on nodes other than those of the flow
-  // At the times of the reference. Suprema are over these: softmax on long prompts goes on,
-  // slowly, along the valley where R_inf is flat (U smaller, r larger).
+  // Points at the times of the reference. Suprema are over these times only, because softmax on
+  // long prompts goes on slowly along the valley where R_inf is flat (U smaller, r larger).
   std::vector<TwinPoint> path;
   double sup_distance = 0;
   double sup_gradient_gap = 0;  // along the reference path
@@ -68,8 +58,8 @@ struct LengthForRisk {
 };
 
 // L(eps): the smallest L with lim_t R_L <= target + eps, by doubling from 64 and bisection on exact
-// flows (all on the same nodes); the limiting risk is taken to fall with L, as it does for nested
-// prompts of a trained model.
+// flows, all on the same nodes. It assumes that the limiting risk falls with L, as it does for
+// nested prompts of a trained model.
 LengthForRisk length_for_risk(const TwinSetup& setup, ModelKind kind, double target, double eps,
                               std::int64_t max_length = 1000000000);
 

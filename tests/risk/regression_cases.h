@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "esscher/base/estimate.h"
 #include "esscher/risk/readout.h"
 #include "esscher/task/features.h"
 #include "esscher/task/regression.h"
+#include "tests/gradient_check.h"
 
 namespace esscher::testing {
 
@@ -39,25 +41,22 @@ inline Estimate mean_of(const Vector& values, Engine engine = Engine::direct) {
   return {mean, std::sqrt(variance / n), values.size(), engine};
 }
 
-// max over entries of |gradient - central difference|, relative to the largest entry.
+// gradient_check for a function of (U, r): risk(at, gradient) -> value.
 template <class Risk>
-double gradient_defect(const Risk& risk, const Readout& at, double h = 1e-5) {
+::testing::AssertionResult readout_gradient_check(const Risk& risk, const Readout& at,
+                                                  const GradientTolerance& tolerance = {}) {
+  const Index D = at.dim();
+  const auto flat = [&](const Readout& x) {
+    Vector out(D * D + D);
+    out << Eigen::Map<const Vector>(x.U.data(), D * D), x.r;
+    return out;
+  };
+  const std::function<double(const Vector&)> value = [&](const Vector& x) {
+    return risk(Readout{Eigen::Map<const Matrix>(x.data(), D, D), x.tail(D)}, nullptr);
+  };
   Readout gradient;
   risk(at, &gradient);
-  double worst = 0, scale = gradient.norm();
-  const auto probe = [&](double& entry, double got, const Readout& moved) {
-    const double keep = entry;
-    entry = keep + h;
-    const double up = risk(moved, nullptr);
-    entry = keep - h;
-    const double down = risk(moved, nullptr);
-    entry = keep;
-    worst = std::max(worst, std::abs((up - down) / (2 * h) - got));
-  };
-  Readout moved = at;
-  for (Index i = 0; i < at.U.size(); ++i) probe(moved.U.data()[i], gradient.U.data()[i], moved);
-  for (Index i = 0; i < at.r.size(); ++i) probe(moved.r(i), gradient.r(i), moved);
-  return worst / scale;
+  return gradient_check(value, flat(at), flat(gradient), tolerance);
 }
 
 }  // namespace esscher::testing

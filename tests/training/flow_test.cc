@@ -1,12 +1,14 @@
 #include "esscher/training/flow.h"
 
-#include <Eigen/LU>
 #include <gtest/gtest.h>
 
+#include <Eigen/LU>
 #include <cmath>
 
 #include "esscher/base/error.h"
 #include "esscher/risk/closed_form.h"
+#include "esscher/training/start.h"
+#include "tests/gradient_check.h"
 #include "tests/risk/regression_cases.h"
 #include "tests/testing.h"
 
@@ -143,19 +145,13 @@ TEST(Flow, PullBackIsTheChainRule) {
   for (ParameterSpace kind :
        {ParameterSpace::block, ParameterSpace::UV, ParameterSpace::KQV, ParameterSpace::KQVO}) {
     const Parametrisation space{kind, 3, 2, 0.7};
-    Vector theta = 0.5 * testing::random_matrix(space.size(), 1, Stream(6)).col(0);
+    const Vector theta = 0.5 * testing::random_matrix(space.size(), 1, Stream(6)).col(0);
     Readout slope;
     risk(space.readout(theta), &slope);
-    const Vector gradient = space.pull_back(theta, slope);
-    for (Index i = 0; i < theta.size(); ++i) {
-      const double keep = theta(i), h = 1e-5;
-      theta(i) = keep + h;
-      const double up = risk(space.readout(theta), nullptr);
-      theta(i) = keep - h;
-      const double down = risk(space.readout(theta), nullptr);
-      theta(i) = keep;
-      EXPECT_TRUE(close(gradient(i), (up - down) / (2 * h), 1e-7, 1)) << name(kind) << " " << i;
-    }
+    const std::function<double(const Vector&)> value = [&](const Vector& at) {
+      return risk(space.readout(at), nullptr);
+    };
+    EXPECT_TRUE(testing::gradient_check(value, theta, space.pull_back(theta, slope))) << name(kind);
   }
 }
 

@@ -1,13 +1,14 @@
-// Prompts side by side in lanes, for the sampled gradient of one head: what the training
+// Prompts side by side in lanes, for the sampled gradient of one head. This is what the training
 // loop spends its time on. Internal to risk/batch.cc.
 //
-// White coordinates (train_batch.cc): given w~ the tokens are (xi, w~'xi + sig eps), so
+// White coordinates (risk/batch.cc): given w~ the tokens are (xi, w~'xi + sig eps), so
 //   a~ = (U_x n + w~ (u_y.n), sig u_y.n),   r~ = (r_x + w~ r_y, sig r_y),
 //   e1 = a~/|a~|,  e2 = r~ off e1, normalised (0 where nothing is left: no division by zero),
 //   tau = |a~|,  r~ = c1 e1 + c2 e2,
-// and the sums of prompt/sampled_sums.h give the mean and the covariance of (g_1, g_2) under softmax
-// and the noise off span(e1, e2). Linear attention needs the second moment instead: a 2 x 2 Wishart
-// matrix per prompt, whatever L. At L = inf both are linear with the identity: mean a~, product r~.
+// and the sums of prompt/sampled_sums.h give the mean and the covariance of (g_1, g_2) under
+// softmax and the noise off span(e1, e2). Linear attention needs the second moment instead: a 2 x 2
+// Wishart matrix per prompt, whatever L. At L = inf both are linear with the identity: mean a~,
+// product r~.
 #pragma once
 
 #include "esscher/base/length.h"

@@ -1,4 +1,4 @@
-#include "esscher/risk/readout.h"
+#include "esscher/training/parametrisation.h"
 
 #include <algorithm>
 #include <cmath>
@@ -20,24 +20,6 @@ Index check_theta(const Parametrisation& p, const VectorView& theta) {
 Vector flat(const Matrix& m) { return Eigen::Map<const Vector>(m.data(), m.size()); }
 
 }  // namespace
-
-std::string_view name(ParameterSpace space) {
-  switch (space) {
-    case ParameterSpace::block: return "block";
-    case ParameterSpace::UV: return "UV";
-    case ParameterSpace::KQV: return "KQV";
-    case ParameterSpace::KQVO: return "KQVO";
-  }
-  return "?";
-}
-
-ParameterSpace parse_parameter_space(const std::string& text) {
-  for (ParameterSpace s :
-       {ParameterSpace::block, ParameterSpace::UV, ParameterSpace::KQV, ParameterSpace::KQVO}) {
-    if (text == name(s)) return s;
-  }
-  throw_argument("model", "parametrisation", text, "block, UV, KQV or KQVO");
-}
 
 Index Parametrisation::size() const {
   const Index D = token_dim, k = key_dim;
@@ -101,7 +83,7 @@ Vector Parametrisation::pull_back(const VectorView& theta, const Readout& gradie
 
 Vector Parametrisation::conserved(const VectorView& theta) const {
   const Index D = check_theta(*this, theta), k = key_dim;
-  if (space == ParameterSpace::block || space == ParameterSpace::UV) return Vector();
+  if (!is_factored()) return Vector();
   const Block K(theta.data(), k, D), Q(theta.data() + k * D, k, D);
   const Matrix kq = K * K.transpose() - Q * Q.transpose();
   if (space == ParameterSpace::KQV) return flat(kq);
@@ -115,32 +97,11 @@ Vector Parametrisation::conserved(const VectorView& theta) const {
 
 double Parametrisation::scale_balance(const VectorView& theta) const {
   const Index D = check_theta(*this, theta);
-  const bool factored = space == ParameterSpace::KQV || space == ParameterSpace::KQVO;
-  const Index left = factored                         ? key_dim * D
+  const Index left = is_factored()                    ? key_dim * D
                      : space == ParameterSpace::block ? (D - 1) * (D - 1)
                                                       : D * D;
   const Index right = space == ParameterSpace::block ? 1 : D;
   return theta.head(left).squaredNorm() - theta.tail(right).squaredNorm();
-}
-
-Json Parametrisation::blocks(const VectorView& theta) const {
-  const Index D = check_theta(*this, theta), k = key_dim;
-  Json out = Json::object();
-  if (space == ParameterSpace::block) {
-    out["A"] = json_matrix(Matrix(Block(theta.data(), D - 1, D - 1)));
-    out["b"] = number(theta(theta.size() - 1));
-  } else if (space == ParameterSpace::UV) {
-    out["U"] = json_matrix(Matrix(Block(theta.data(), D, D)));
-    out["r"] = json_vector(theta.tail(D));
-  } else {
-    out["K"] = json_matrix(Matrix(Block(theta.data(), k, D)));
-    out["Q"] = json_matrix(Matrix(Block(theta.data() + k * D, k, D)));
-    if (space == ParameterSpace::KQVO) {
-      out["V"] = json_matrix(Matrix(Block(theta.data() + 2 * k * D, D, D)));
-    }
-    out[space == ParameterSpace::KQV ? "r" : "O"] = json_vector(theta.tail(D));
-  }
-  return out;
 }
 
 Vector parameters_of(const Parametrisation& p, const Readout& readout) {

@@ -1,0 +1,49 @@
+// Risks of one model at several lengths, beside the best prediction (bayes.h): a table.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "esscher/base/columns.h"
+#include "esscher/risk/risk.h"
+
+namespace esscher {
+
+struct RiskRow {
+  Length L = Length::infinity();
+  std::string model;  // "softmax", "linear" or "bayes"
+  double risk = 0;
+  double std_error = 0;
+  Engine engine = Engine::exact;
+  std::int64_t n = 0;
+
+  template <class Row, class Column>
+  static void columns(Row& row, Column&& column) {
+    column("L", row.L, "tokens", "length of the prompt");
+    column("model", row.model, "", "softmax, linear, or bayes for the best prediction");
+    column("risk", row.risk, "", "half the mean squared error, target noise included");
+    column("std_error", row.std_error, "", "standard error of the risk");
+    column("engine", row.engine, "", "how prompts were averaged over");
+    column("n", row.n, "", "independent replicates behind the standard error");
+  }
+};
+
+RiskRow risk_row(Length length, std::string model, const Estimate& risk);
+
+struct RiskProblem {
+  LinearRegressionTask task;
+  std::vector<Readout> heads;
+  std::vector<ModelKind> kinds{ModelKind::softmax, ModelKind::linear};
+  std::vector<Length> lengths;
+  RiskOptions risk;
+  std::int64_t bayes_replicates = 1000;
+};
+
+// For each length one row per kind, then one for Bayes.
+std::vector<RiskRow> risk_rows(const RiskProblem& problem);
+
+// The Bayes risk of a flow, a training run or a table, on draws of their own.
+RiskRow bayes_row(const LinearRegressionTask& task, Length length, std::int64_t replicates,
+                  const RiskOptions& options);
+
+}  // namespace esscher

@@ -1,0 +1,129 @@
+#include "esscher/training/twin_rows.h"
+
+#include <memory>
+
+#include "esscher/base/error.h"
+#include "esscher/risk/bayes.h"
+
+namespace esscher {
+namespace {
+
+struct Cell {
+  std::string key;
+  TwinRowKind what = TwinRowKind::summary;
+  bool is_reference = false;
+  ModelKind kind = ModelKind::softmax;
+  Length length = Length::infinity();
+  double eps = 0;
+};
+
+std::vector<Cell> cells_of(const CompareProblem& problem) {
+  std::vector<Cell> cells{{.key = "reference", .is_reference = true}};
+  for (const ModelKind kind : problem.kinds) {
+    for (const Length L : problem.lengths) {
+      cells.push_back(
+          {.key = std::string(name(kind)) + " L=" + L.text(), .kind = kind, .length = L});
+    }
+  }
+  for (const ModelKind kind : problem.kinds) {
+    for (const double eps : problem.eps) {
+      cells.push_back({.key = std::string(name(kind)) + " eps=" + to_text(eps),
+                       .what = TwinRowKind::length,
+                       .kind = kind,
+                       .eps = eps});
+    }
+  }
+  return cells;
+}
+
+TwinRow length_row(const CompareProblem& problem, const Cell& cell, double target) {
+  const LengthForRisk found = length_for_risk(problem.setup, cell.kind, target, cell.eps);
+  TwinRow row;
+  row.what = TwinRowKind::length;
+  row.model = name(cell.kind);
+  row.eps = found.eps;
+  row.target = target;
+  if (found.length != 0) row.length = found.length;
+  row.status = found.length == 0 ? "not reached" : "found";
+  row.risk = found.risk;
+  row.risk_before = found.risk_before;
+  return row;
+}
+
+TwinRow summary_row(const CompareProblem& problem, const Twin& twin) {
+  TwinRow row;
+  row.what = TwinRowKind::summary;
+  row.L = twin.length;
+  row.status = name(twin.status);
+  row.t = twin.t_end;
+  row.limiting_risk = twin.limiting_risk.value;
+  row.std_error = twin.limiting_risk.std_error;
+  row.engine = twin.limiting_risk.engine;
+  const TwinSetup& setup = problem.setup;
+  if (setup.task.is_regression()) {  // the best prediction of another task is not known
+    const Estimate bayes = bayes_risk(setup.task.regression(), twin.length,
+                                      problem.bayes_replicates, setup.risk.stream.split(2));
+    row.bayes = bayes.value;
+    row.bayes_std_error = bayes.std_error;
+    row.excess = twin.limiting_risk.value - bayes.value;
+  }
+  row.sup_distance = twin.sup_distance;
+  row.sup_gradient_gap = twin.sup_gradient_gap;
+  row.sup_risk_gap = twin.sup_risk_gap;
+  row.horizon = twin.horizon;
+  row.U = twin.end.U;
+  row.r = twin.end.r;
+  return row;
+}
+
+TwinRow path_row(const Twin& twin, const TwinPoint& p) {
+  TwinRow row;
+  row.L = twin.length;
+  row.t = p.t;
+  row.risk = p.risk;
+  row.reference_risk = p.reference_risk;
+  row.distance = p.distance;
+  row.gradient_gap = p.gradient_gap;
+  return row;
+}
+
+std::vector<TwinRow> rows_of(const CompareProblem& problem, const FlowResult& reference,
+                             const Cell& cell) {
+  if (cell.what == TwinRowKind::length) {
+    return {length_row(problem, cell, reference.end().risk)};
+  }
+  const Twin twin = twin_flow(problem.setup, reference, cell.kind, cell.length);
+  std::vector<TwinRow> rows;
+  for (const TwinPoint& p : twin.path) rows.push_back(path_row(twin, p));
+  rows.push_back(summary_row(problem, twin));
+  const std::string model = cell.is_reference ? "infinity" : std::string(name(cell.kind));
+  for (TwinRow& row : rows) row.model = model;
+  return rows;
+}
+
+}  // namespace
+
+Cells<TwinRow> twin_cells(const CompareProblem& problem) {
+  const std::vector<Cell> cells = cells_of(problem);
+  const auto reference = std::make_shared<const FlowResult>(reference_flow(problem.setup));
+  Cells<TwinRow> out;
+  for (const Cell& cell : cells) out.keys.push_back(cell.key);
+  out.compute = [problem, cells, reference](std::size_t i) {
+    return rows_of(problem, *reference, cells.at(i));
+  };
+  return out;
+}
+
+CompareResult assemble_twins(std::span<const TwinRow> rows) {
+  CompareResult result;
+  for (const TwinRow& row : rows) {
+    switch (row.what) {
+      case TwinRowKind::path: result.path.push_back(row); break;
+      case TwinRowKind::summary: result.twins.push_back(row); break;
+      case TwinRowKind::length: result.lengths.push_back(row); break;
+    }
+  }
+  return result;
+}
+
+}  // namespace esscher
