@@ -3,6 +3,7 @@
 #include <sqlite3.h>
 
 #include <cstring>
+#include <utility>
 
 #include "esscher/base/error.h"
 
@@ -128,12 +129,12 @@ Database::Database(const std::filesystem::path& file, Mode mode) : name_(file.st
     return;
   }
   open(uri_of(file, ""), SQLITE_OPEN_READWRITE | (mode == Mode::create ? SQLITE_OPEN_CREATE : 0));
-  // NORMAL: a commit survives the death of the process at once and a power cut up to the last
-  // checkpoint; the database is consistent in both cases.
+  // With NORMAL a commit survives the death of the process at once. After a power cut, commits
+  // since the last checkpoint may be lost. The database is consistent in both cases.
   execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON");
 }
 
-Database::Database(std::string_view image) : name_("run in memory") {
+Database::Database(std::string_view image, std::string name) : name_(std::move(name)) {
   sqlite3* raw = nullptr;
   const int code =
       sqlite3_open_v2(":memory:", &raw, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);

@@ -50,10 +50,11 @@ class Statement {
 class Database {
  public:
   enum class Mode { create, write, read };
-  // read never changes the file, not even by recovering a write-ahead log into it.
+  // `read` never changes the file, not even by moving a write-ahead log into it.
   Database(const std::filesystem::path& file, Mode mode);
-  // A private database in memory, empty or from the bytes of image().
-  explicit Database(std::string_view image = {});
+  // A private database in memory, empty or from the bytes of image() or of a file without a
+  // write-ahead log. Messages call it `name`.
+  explicit Database(std::string_view image = {}, std::string name = "run in memory");
 
   Database(Database&&) = delete;  // statements point back here
 

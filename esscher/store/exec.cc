@@ -69,7 +69,7 @@ class Coordinator {
                       " finished cells are kept in " + run_.directory().string() +
                       "; start the same command again to resume");
     }
-    if (running_ > 0) interrupt();
+    if (running_ > 0 || given_up_) interrupt();
     dismiss_ranks(error_ ? message_of(error_) : "");
     if (error_) std::rethrow_exception(error_);
   }
@@ -102,7 +102,9 @@ class Coordinator {
       --running_;
       if (!outcome.error) {
         cells.push_back(std::move(outcome.cell));
-      } else if (!error_ && !is_set(stop_)) {
+      } else if (is_set(stop_)) {
+        given_up_ = true;
+      } else if (!error_) {
         fail(outcome);
       }
     }
@@ -152,6 +154,7 @@ class Coordinator {
   const StopFlag* stop_;
   CellProgress progress_;
   std::int64_t running_ = 0;  // handed out or waiting
+  bool given_up_ = false;     // a cell ended without rows because the stop flag was set
   std::exception_ptr error_;
   Workers workers_;
 };
@@ -208,21 +211,6 @@ std::string engine_of(const RecordTable& rows) {
     if (rows.columns[i].name == "engine" && text != nullptr) return *text;
   }
   return "";
-}
-
-bool run_cells(Run& run, std::span<const std::string> keys,
-               const std::function<std::vector<Json>(std::size_t index)>& compute,
-               const ExecOptions& options) {
-  const auto text = [&](std::size_t i) {
-    const std::vector<Json> rows = compute(i);
-    const bool has_engine =
-        !rows.empty() && rows.front().contains("engine") && rows.front()["engine"].is_string();
-    return TextCells::Rows{
-        .text = rows_text(keys[i], rows),
-        .engine = has_engine ? rows.front()["engine"].get<std::string>() : std::string()};
-  };
-  return run_text_cells(run, {.keys = {keys.begin(), keys.end()}, .columns = {}, .compute = text},
-                        options);
 }
 
 }  // namespace esscher

@@ -111,9 +111,4 @@ CellRows<Row> run_cells(Run* run, const Cells<Row>& cells, const ExecOptions& op
   return {.rows = run->rows<Row>(cells.keys), .complete = true};
 }
 
-// TEMPORARY, until every study has a row type: rows as untyped JSON. As run_text_cells otherwise.
-bool run_cells(Run& run, std::span<const std::string> keys,
-               const std::function<std::vector<Json>(std::size_t index)>& compute,
-               const ExecOptions& options = {});
-
 }  // namespace esscher

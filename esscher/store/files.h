@@ -8,16 +8,16 @@
 
 namespace esscher {
 
-// Calls fill(temporary directory beside the target), then renames it to the target. False if
-// another process was faster. A failed or killed creation leaves nothing visible under the
-// target's name; its remains are removed by the next creation.
+// Calls fill(temporary directory beside the target), then renames that directory to the target.
+// False if another process was faster. A creation that fails or is killed leaves nothing under the
+// name of the target; the next creation removes its remains.
 bool create_directory_atomically(const std::filesystem::path& directory,
                                  const std::function<void(const std::filesystem::path&)>& fill);
 
 // Removes what killed creations of this directory have left.
 void remove_remains(const std::filesystem::path& directory);
 
-// Lines of a and b that differ, "- old" / "+ new", with longest common subsequence in common.
+// The lines of a and b that differ, as "- old" and "+ new", by their longest common subsequence.
 std::string line_difference(std::string_view a, std::string_view b);
 
 }  // namespace esscher

@@ -40,17 +40,6 @@ void check_columns(Database& database, std::span<const Column> columns) {
   }
 }
 
-std::vector<Column> untyped_columns(Database& database, std::int64_t layout) {
-  std::vector<Json> rows;
-  auto all = database.prepare(
-      "SELECT rows FROM results JOIN cells USING (ordinal) WHERE layout = ?1 ORDER BY ordinal");
-  all.bind(1, layout);
-  while (all.step()) {
-    for (Json& row : parse_json(database.name(), all.text(0))) rows.push_back(std::move(row));
-  }
-  return inferred_columns(rows);
-}
-
 std::int64_t layout_id(Database& database, std::span<const Column> columns) {
   const std::string text = columns_text(columns);
   auto find_id = database.prepare("SELECT id FROM layouts WHERE columns = ?1");
@@ -101,8 +90,6 @@ std::vector<StoredLayout> read_layouts(Database& database) {
       out.push_back(
           {.id = id, .columns = columns_from_text(database.name(), columns.text(0)), .keys = {}});
       columns.reset();
-      // TEMPORARY: untyped rows are declared without columns.
-      if (out.back().columns.empty()) out.back().columns = untyped_columns(database, id);
     }
     out[place->second].keys.push_back(cells.text(0));
   }

@@ -59,7 +59,7 @@ RunLock::RunLock(const std::filesystem::path& directory) {
   }
   const std::string me =
       "process " + std::to_string(getpid()) + " on " + host_name() + " since " + utc_now();
-  // Best effort: on a full disk the lock still works, only the name of the holder is missing.
+  // This may fail: on a full disk the lock still works, and only the name of the holder is missing.
   if (ftruncate(file_, 0) == 0 && pwrite(file_, me.data(), me.size(), 0) < 0) errno = 0;
 }
 

@@ -1,6 +1,6 @@
-// Who may write a run. The lock is an open-file-description lock on run.lock: the kernel drops it
-// when the process dies, however it dies, so a lock is never stale, and others can ask about it
-// without taking it. The file tells who holds it.
+// The lock of a run decides which process may write it. It is an open-file-description lock on
+// run.lock. The kernel drops it when the process dies, however it dies, so a lock is never stale.
+// Other processes can ask about it without taking it, and the file tells who holds it.
 #pragma once
 
 #include <filesystem>

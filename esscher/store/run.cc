@@ -116,19 +116,6 @@ std::unique_ptr<RunLock> create(const fs::path& directory, const RunInfo& info) 
 
 }  // namespace
 
-std::string rows_text(std::string_view key, const std::vector<Json>& rows) {
-  for (const auto& row : rows) {
-    const bool flat = row.is_object() && std::all_of(row.begin(), row.end(), [](const Json& value) {
-                        return value.is_primitive() && !value.is_binary();
-                      });
-    if (!flat) {
-      throw_argument("commit", "a row of cell \"" + std::string(key) + "\"", dump(row),
-                     "a flat object of numbers, strings, booleans and nulls");
-    }
-  }
-  return dump(Json(rows));
-}
-
 Run::Run(fs::path directory, RunInfo info, std::unique_ptr<Database> database,
          std::unique_ptr<RunLock> lock)
     : directory_(std::move(directory)),
@@ -198,13 +185,6 @@ RunStatus Run::status() const {
           database_->integer("SELECT count(*) FROM cells")};
 }
 
-void Run::commit(const std::string& key, const std::vector<Json>& rows, double seconds,
-                 std::string_view engine) {
-  declare(std::span(&key, 1), {});
-  const FinishedCell cell{key, rows_text(key, rows), seconds, std::string(engine)};
-  commit(std::span(&cell, 1));
-}
-
 void Run::commit(std::span<const FinishedCell> cells) {
   check_writable();
   database_->transaction([&] {
@@ -271,23 +251,6 @@ std::vector<FinishedCell> Run::cells() const {
     out.push_back({statement.text(0), statement.text(1), statement.real(2), statement.text(3)});
   }
   return out;
-}
-
-std::vector<Json> Run::rows() const {
-  std::vector<Json> out;
-  for (const auto& cell : cells()) {
-    for (auto& row : Json::parse(cell.rows)) out.push_back(std::move(row));
-  }
-  return out;
-}
-
-std::vector<Json> Run::rows(std::string_view key) const {
-  auto statement =
-      database_->prepare("SELECT rows FROM cells JOIN results USING (ordinal) WHERE key = ?1");
-  if (!statement.bind(1, key).step()) {
-    throw_argument("Run::rows", "key", "\"" + std::string(key) + "\"", "a finished cell");
-  }
-  return Json::parse(statement.text(0)).get<std::vector<Json>>();
 }
 
 std::vector<std::string> Run::keys() const {

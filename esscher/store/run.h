@@ -25,9 +25,6 @@ class Database;
 class Ranks;
 class RunLock;
 
-// TEMPORARY, until every study has a row type: a flat object of numbers, texts, booleans and nulls.
-using Row = Json;
-
 // What makes two runs the same study.
 struct RunInfo {
   std::string verb;         // "concentration"
@@ -109,12 +106,6 @@ class Run {
   };
   [[nodiscard]] std::vector<Layout> layouts() const;
 
-  // TEMPORARY, until every study has a row type: untyped rows.
-  void commit(const std::string& key, const std::vector<Json>& rows, double seconds = 0,
-              std::string_view engine = "");
-  [[nodiscard]] std::vector<Json> rows() const;
-  [[nodiscard]] std::vector<Json> rows(std::string_view key) const;
-
   // Named JSON beside the rows, e.g. "report". Setting replaces.
   void set_document(std::string_view name, const Json& document);
   [[nodiscard]] std::optional<Json> document(std::string_view name) const;
@@ -147,10 +138,6 @@ class Run {
   std::int64_t session_ = 0;
   bool read_only_ = false;
 };
-
-// TEMPORARY, with the untyped run_cells of store/exec.h: throws ArgumentError unless the rows are
-// flat objects; returns their JSON text.
-std::string rows_text(std::string_view key, const std::vector<Json>& rows);
 
 template <HasColumns Row>
 void Run::commit(const std::string& key, const std::vector<Row>& rows, double seconds,

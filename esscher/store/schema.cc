@@ -5,7 +5,9 @@
 #include <string>
 
 #include "esscher/base/error.h"
+#include "esscher/io/file.h"
 #include "esscher/store/detail/upgrade.h"
+#include "esscher/store/lock.h"
 
 namespace esscher {
 namespace {
@@ -34,6 +36,23 @@ CREATE TABLE documents(name TEXT PRIMARY KEY, json TEXT NOT NULL, digest INTEGER
   throw FileError(file.string() + ": " + why + "; the file was left as it is");
 }
 
+bool has_pending_log(const std::filesystem::path& file) {
+  std::error_code error;
+  const auto size = std::filesystem::file_size(file.string() + "-wal", error);
+  return !error && size > 0;
+}
+
+// SQLite writes files of its own beside a database that it reads. A run that nobody writes is read
+// into memory instead, so that its directory stays as it is.
+std::unique_ptr<Database> open_for_reading(const std::filesystem::path& file) {
+  if (!has_pending_log(file) && !lock_holder(file.parent_path())) {
+    const std::string bytes = read_text(file);
+    // Unless a writer has come meanwhile.
+    if (!has_pending_log(file)) return std::make_unique<Database>(bytes, file.string());
+  }
+  return std::make_unique<Database>(file, Database::Mode::read);
+}
+
 void check_header(const std::filesystem::path& file) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(file, error)) {
@@ -56,9 +75,7 @@ void check_header(const std::filesystem::path& file) {
   // SQLite forgives a missing last page if nothing needs it. With a pending log the file may
   // rightly be shorter than its header says: the rest is in the log.
   const auto expected = big_endian(16, 2) * big_endian(28, 4);
-  const auto log = file.string() + "-wal";
-  const bool pending = std::filesystem::exists(log, error) && std::filesystem::file_size(log) > 0;
-  if (!pending && std::filesystem::file_size(file) < expected) {
+  if (!has_pending_log(file) && std::filesystem::file_size(file) < expected) {
     refuse(file, "the file is truncated");
   }
 }
@@ -128,11 +145,11 @@ void upgrade_schema(Database& database) {
 
 std::unique_ptr<Database> open_checked(const std::filesystem::path& file) {
   check_header(file);
-  auto database = std::make_unique<Database>(file, Database::Mode::read);
+  auto database = open_for_reading(file);
   try {
     check_content(file, *database);
     if (database->integer("PRAGMA user_version") < kSchemaVersion) {
-      database = std::make_unique<Database>(database->image());
+      database = std::make_unique<Database>(database->image(), file.string());
       upgrade_schema(*database);
     }
     check_results(*database);

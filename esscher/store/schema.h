@@ -4,7 +4,7 @@
 //   layouts     id, columns                        declared columns of rows, as JSON (json/rows.h)
 //   cells       ordinal, key, layout               declared before the work starts, in study order
 //   results     ordinal, rows, digest              rows: text of json/rows.h, a JSON array of objects
-//   provenance  ordinal, session, seconds, engine  who made a cell, how and how long it took
+//   provenance  ordinal, session, seconds, engine  session that made a cell, how, and how long
 //   sessions    id, started, version, commit_id, target, host, threads, ranks
 //   documents   name, json, digest                 e.g. "report"
 //

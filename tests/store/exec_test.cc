@@ -67,12 +67,17 @@ Cells<DriverRow> cells(std::function<void(std::size_t)> before = {}) {
   return out;
 }
 
-// Ranks that are threads of one process.
+// Ranks that are threads of one process. Real ranks have threads of their own; these would share the
+// arena of oneTBB and wait for each other's places in it, so each has one thread.
 class ThreadRanks {
  public:
   explicit ThreadRanks(int count) : boxes_(static_cast<std::size_t>(count)) {
+    set_thread_count(1);
     for (int r = 0; r < count; ++r) ranks_.emplace_back(*this, r);
   }
+  ~ThreadRanks() { set_thread_count(0); }
+  ThreadRanks(const ThreadRanks&) = delete;
+  ThreadRanks& operator=(const ThreadRanks&) = delete;
   Ranks* operator[](int rank) { return &ranks_[static_cast<std::size_t>(rank)]; }
 
  private:

@@ -13,6 +13,7 @@
 #include "esscher/store/merge.h"
 #include "esscher/store/run.h"
 #include "tests/store/temporary.h"
+#include "tests/testing.h"
 
 namespace esscher {
 namespace {
@@ -27,7 +28,7 @@ using testing::Process;
 using testing::run_program;
 using testing::Temporary;
 
-const std::string kStudy = ESSCHER_STUDY;
+const std::string kStudy = testing::binary_dir() + "/tests/study";
 
 void sleep_ms(int milliseconds) {
   std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));

@@ -135,8 +135,12 @@ TEST(Schema, UpgradesVersionOne) {
   {
     Database database(tmp / "a" / "run.sqlite", Database::Mode::write);
     database.execute(
+        "PRAGMA foreign_keys = OFF;"
         "DROP TABLE documents; ALTER TABLE provenance DROP COLUMN engine;"
-        "ALTER TABLE results DROP COLUMN digest; PRAGMA user_version = 1");
+        "ALTER TABLE results DROP COLUMN digest;"
+        "CREATE TABLE old(ordinal INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE);"
+        "INSERT INTO old SELECT ordinal, key FROM cells; DROP TABLE cells;"
+        "ALTER TABLE old RENAME TO cells; DROP TABLE layouts; PRAGMA user_version = 1");
   }
   const auto before = bytes_of(tmp / "a" / "run.sqlite");
   EXPECT_EQ(export_csv(Run::open(tmp / "a")), want);

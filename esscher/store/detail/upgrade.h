@@ -2,7 +2,8 @@
 // know the names that the released programs wrote, not the row types of today.
 #pragma once
 
-#include <span>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "esscher/base/columns.h"
@@ -16,8 +17,9 @@ void upgrade_1_to_2(Database& database);
 // Version 3 added declared columns, arrays and numbers that are not finite.
 void upgrade_2_to_3(Database& database);
 
-// Columns of rows that were written without a declaration: the type that all values of a name have.
-// Unit and meaning are empty.
-std::vector<Column> inferred_columns(std::span<const Json> rows);
+// Columns of rows that were written without a declaration: the type in `types`, else the one that
+// all values of that name have, which is never a length. Unit and meaning are empty.
+std::vector<Column> inferred_columns(const std::vector<Json>& rows,
+                                     const std::map<std::string, ColumnType>& types = {});
 
 }  // namespace esscher
