@@ -7,7 +7,6 @@
 
 #include "esscher/base/error.h"
 #include "esscher/report/html.h"
-#include "esscher/report/page_json.h"
 
 namespace esscher {
 namespace {
@@ -122,7 +121,7 @@ std::set<std::string> dataset_names(const Json& spec) {
 }
 
 Page generic_page(const Run& run) {
-  const Sheet sheet = sheet_from_json(run.rows());
+  const Sheet sheet = sheet_of(run.table());
   const auto [done, total] = run.status();
   Section section{.id = "rows", .title = "Results"};
   section.text = done < total ? std::to_string(done) + " of " + std::to_string(total) +

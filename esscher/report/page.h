@@ -53,6 +53,7 @@ struct Verdict {
 inline Value cell(Value value) { return value; }
 inline Value cell(const char* text) { return std::string(text); }
 inline Value cell(std::string_view text) { return std::string(text); }
+inline Value cell(std::string text) { return text; }
 inline Value cell(bool x) { return x; }
 inline Value cell(double x) { return x; }
 template <std::integral T>

@@ -167,22 +167,42 @@ Json section_others() {
                                           .slider_values = {0, 1, 10, 100}})}}}}};
 }
 
+struct DemoRow {
+  std::int64_t L = 0;
+  std::string metric;
+  double value = 0;
+  double std_error = 0;
+  std::string engine = "sampled";
+
+  template <class Row, class Column>
+  static void columns(Row& row, Column&& column) {
+    column("L", row.L, "tokens", "length of the prompt");
+    column("metric", row.metric, "", "what is measured");
+    column("value", row.value, "", "its value");
+    column("std_error", row.std_error, "", "its standard error");
+    column("engine", row.engine, "", "how prompts were averaged");
+  }
+};
+
 void fill(esscher::Run& run, std::uint64_t rows) {
   const esscher::Stream stream(3, 3);
   std::vector<esscher::FinishedCell> cells;
+  std::vector<std::string> keys;
   const std::uint64_t per_cell = 100;
   for (std::uint64_t i = 0; i < rows; i += per_cell) {
-    std::vector<esscher::Row> block;
+    std::vector<DemoRow> block;
     for (std::uint64_t j = i; j < std::min(rows, i + per_cell); ++j) {
-      block.push_back({{"L", j + 1},
-                       {"metric", j % 3 == 0 ? "output" : "grad_v"},
-                       {"value", std::exp(stream.normal(j)) / static_cast<double>(j + 1)},
-                       {"std_error", std::abs(stream.normal(j + rows)) * 1e-3},
-                       {"engine", "sampled"}});
+      block.push_back({.L = static_cast<std::int64_t>(j) + 1,
+                       .metric = j % 3 == 0 ? "output" : "grad_v",
+                       .value = std::exp(stream.normal(j)) / static_cast<double>(j + 1),
+                       .std_error = std::abs(stream.normal(j + rows)) * 1e-3});
     }
     const std::string key = "block=" + std::to_string(i);
-    cells.push_back({key, esscher::rows_text(key, block), 0.01, "sampled"});
+    keys.push_back(key);
+    const std::string text = esscher::rows_text(esscher::table_of(std::span<const DemoRow>(block)));
+    cells.push_back({key, text, 0.01, "sampled"});
   }
+  run.declare(keys, esscher::columns_of<DemoRow>());
   run.commit(cells);
 }
 

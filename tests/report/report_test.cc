@@ -17,14 +17,29 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using testing::Temporary;
 
+struct SmallRow {
+  std::int64_t L = 0;
+  std::string metric;
+  double value = 0;
+  double std_error = 0;
+
+  template <class Row, class Column>
+  static void columns(Row& row, Column&& column) {
+    column("L", row.L, "tokens", "length of the prompt");
+    column("metric", row.metric, "", "what is measured");
+    column("value", row.value, "", "its value");
+    column("std_error", row.std_error, "", "its standard error");
+  }
+};
+
 Run small_run(const Temporary& tmp, int rows = 5) {
   auto run = Run::create_or_resume(tmp / "a", {"demo", "x = 1 # <b>\n", 3});
-  std::vector<Row> all;
+  std::vector<SmallRow> all;
   for (int i = 1; i <= rows; ++i) {
-    all.push_back({{"L", i},
-                   {"metric", i % 2 == 0 ? "odd" : "even"},
-                   {"value", 1.0 / i},
-                   {"std_error", 1e-3 / (i + 0.1)}});
+    all.push_back({.L = i,
+                   .metric = i % 2 == 0 ? "odd" : "even",
+                   .value = 1.0 / i,
+                   .std_error = 1e-3 / (i + 0.1)});
   }
   run.commit("k", all, 0.1, "exact");
   return run;

@@ -1,0 +1,347 @@
+#include "esscher/report/page_concentration.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
+
+#include "esscher/base/number_text.h"
+
+namespace esscher {
+namespace {
+
+const Axis kLengthAxis = {.column = "L", .title = "prompt length L", .log = true};
+
+// Curves with bands over the length, one per metric.
+CurveChart length_chart(const std::string& data, Axis y) {
+  return {.data = data,
+          .x = kLengthAxis,
+          .y = std::move(y),
+          .series = "metric",
+          .low = "low",
+          .high = "high"};
+}
+
+// --- numbers
+
+Sheet curve_sheet(const std::vector<StudyRow>& rows) {
+  Sheet sheet{.columns = {"L", "metric", "value", "low", "high"}, .rows = {}};
+  for (const StudyRow& r : rows) sheet.add(r.L, r.metric, r.value, r.ci.lo, r.ci.hi);
+  return sheet;
+}
+
+// One value per row where it is finite.
+template <class ValueOf>
+Sheet line_sheet(const std::vector<StudyRow>& rows, const ValueOf& value_of) {
+  Sheet sheet{.columns = {"L", "metric", "value"}, .rows = {}};
+  for (const StudyRow& r : rows) {
+    const double value = value_of(r);
+    if (std::isfinite(value)) sheet.add(r.L, r.metric, value);
+  }
+  return sheet;
+}
+
+// The rows that a fitted bound speaks about: another curve may cross it freely.
+std::vector<StudyRow> bounded_rows(const BoundReport& bound, const StudyResult& r) {
+  std::vector<StudyRow> rows;
+  for (const BoundFit& f : bound.fits) {
+    std::copy_if(r.rows.begin(), r.rows.end(), std::back_inserter(rows),
+                 [&](const StudyRow& row) { return row.metric == f.metric && row.L >= 2; });
+  }
+  return rows;
+}
+
+Sheet bound_sheet(const BoundReport& bound, const std::vector<StudyRow>& rows) {
+  return line_sheet(rows, [&](const StudyRow& row) {
+    const auto fit = std::find_if(bound.fits.begin(), bound.fits.end(),
+                                  [&](const BoundFit& f) { return f.metric == row.metric; });
+    return bound_at(*fit, bound.sigma, row.L);
+  });
+}
+
+constexpr double kTwoSided95 = 1.96;
+
+Sheet local_sheet(const std::vector<MetricFit>& fits) {
+  Sheet sheet{.columns = {"L", "metric", "exponent", "low", "high"}, .rows = {}};
+  for (const MetricFit& f : fits) {
+    for (const LocalExponent& e : f.local) {
+      sheet.add(e.L, f.metric, e.exponent, e.exponent - kTwoSided95 * e.std_error,
+                e.exponent + kTwoSided95 * e.std_error);
+    }
+  }
+  return sheet;
+}
+
+Sheet slope_sheet(const std::vector<MetricFit>& fits, double gamma) {
+  Sheet sheet{.columns = {"metric", "slope", "95 % interval", "last exponent", "predicted"},
+              .rows = {}};
+  for (const MetricFit& f : fits) {
+    sheet.add(f.metric, fmt::format("{:.4f}", f.power.slope),
+              fmt::format("[{:.4f}, {:.4f}]", f.power.ci.lo, f.power.ci.hi),
+              fmt::format("{:.4f}", f.local.back().exponent), brief_or_dash(gamma));
+  }
+  return sheet;
+}
+
+Sheet shape_sheet(const std::vector<MetricFit>& fits) {
+  Sheet sheet{.columns = {"metric", "shape", "c", "g", "weight"}, .rows = {}};
+  for (const MetricFit& f : fits) {
+    for (const ShapeFit& s : f.shapes) {
+      sheet.add(f.metric, s.shape, brief(std::exp(s.log_c)), fmt::format("{:.4f}", s.g),
+                fmt::format("{:.3f}", s.weight));
+    }
+  }
+  return sheet;
+}
+
+// --- prose and charts
+
+std::string regime_sentence(const RegimeReport& regime) {
+  if (!std::isfinite(regime.lambda)) return regime.text;
+  return regime.text +
+         fmt::format(" (lambda = {:.4g}, gamma = {:.4g})", regime.lambda, regime.gamma);
+}
+
+void add_bound(const BoundReport& bound, const StudyResult& r, CurveChart chart, Section& section,
+               Page& page) {
+  section.statement = "Proposition " + std::string(name(bound.proposition));
+  for (const Hypothesis& h : bound.hypotheses) {
+    section.hypotheses.push_back((h.holds ? "holds: " : "FAILS: ") + h.name + " (" + h.text + ")");
+  }
+  section.verdict = page_verdict(bound.verdict);
+  if (bound.fits.empty()) return;
+  const std::vector<StudyRow> rows = bounded_rows(bound, r);
+  page.datasets["bounded"] = curve_sheet(rows);
+  page.datasets["bound"] = bound_sheet(bound, rows);
+  chart.data = "bounded";
+  chart.reference_data = "bound";
+  section.figures.push_back({.id = "bound",
+                             .chart = chart,
+                             .caption = "Dashed: the bound with fitted c_1, c_2. Where solid "
+                                        "crosses dashed the fitted shape is wrong."});
+}
+
+// Another study of the same lengths, dashed behind this one.
+void add_twin(const std::string& id, const StudyResult& twin, const std::string& caption,
+              CurveChart chart, Section& section, Page& page) {
+  page.datasets[id] = line_sheet(twin.rows, [](const StudyRow& row) { return row.value; });
+  chart.reference_data = id;
+  section.figures.push_back({.id = id, .chart = chart, .caption = caption});
+}
+
+void add_curve(const StudyResult& r, const std::optional<BoundReport>& bound,
+               const std::optional<StudyResult>& exact, const std::optional<StudyResult>& fit,
+               Page& page) {
+  const auto any = [&](auto test) { return std::any_of(r.rows.begin(), r.rows.end(), test); };
+  const bool heavy = any([](const StudyRow& row) { return row.heavy; });
+  const bool sampled = any([](const StudyRow& row) { return row.std_error > 0; });
+  page.datasets["curve"] = curve_sheet(r.rows);
+  page.datasets["asymptote"] =
+      line_sheet(r.rows, [](const StudyRow& row) { return row.asymptotic; });
+  const bool asymptote = !page.datasets["asymptote"].rows.empty();
+  CurveChart chart = length_chart("curve", {.column = "value", .title = "D(L)", .log = true});
+  if (asymptote) chart.reference_data = "asymptote";
+  std::string caption =
+      sampled ? "Solid: D(L) with its 95 % band. " : "Solid: D(L), without error. ";
+  caption += asymptote ? "Dashed: constant/L. " : "The constant of 1/L is infinite here. ";
+  caption += curve_advice(heavy);
+  Section section{.id = "curve",
+                  .title = "Distance from the limit",
+                  .text = r.how + ". " + regime_sentence(r.regime) + "."};
+  section.figures.push_back({.id = "curve", .chart = chart, .caption = caption});
+  if (exact) {
+    add_twin("exact", *exact,
+             "Dashed: the exact engine, without sampling. Where it leaves the band, believe it and "
+             "not the band.",
+             chart, section, page);
+  }
+  if (fit) {
+    add_twin("gaussian-fit", *fit,
+             "Dashed: the Gaussian with the mean and covariance of the tokens. Where the two part, "
+             "lengths computed for a Gaussian do not serve these tokens.",
+             chart, section, page);
+  }
+  if (bound) add_bound(*bound, r, chart, section, page);
+  page.sections.push_back(std::move(section));
+}
+
+void add_exponents(const StudyResult& r, Page& page) {
+  Sheet local = local_sheet(r.fits);
+  if (local.rows.empty()) return;
+  page.datasets["local"] = std::move(local);
+  CurveChart chart = length_chart("local", {.column = "exponent", .title = "-d log D / d log L"});
+  chart.references.push_back({.axis = 'y', .value = 1.0, .label = "1/L"});
+  if (r.regime.gamma < 1) {
+    chart.references.push_back({.axis = 'y', .value = r.regime.gamma, .label = "predicted"});
+  }
+  Section section{
+      .id = "exponents", .title = "How fast", .text = "The exponent between neighbouring lengths."};
+  section.figures.push_back({.id = "local",
+                             .chart = chart,
+                             .caption = "At 1 doubling the prompt halves the error; below 1 longer "
+                                        "prompts buy less than that."});
+  section.tables.push_back(
+      {.title = "One slope for all lengths; the last local exponent beside the predicted one",
+       .sheet = slope_sheet(r.fits, r.regime.gamma)});
+  Sheet shapes = shape_sheet(r.fits);
+  if (!shapes.rows.empty()) {
+    section.tables.push_back({.title = "Shapes compared by AIC: the weight says how likely each is",
+                              .sheet = std::move(shapes)});
+  }
+  page.sections.push_back(std::move(section));
+}
+
+void add_sigma(const std::vector<SigmaPoint>& sigmas, Page& page) {
+  if (sigmas.empty()) return;
+  Sheet measured{.columns = {"sigma2", "metric", "exponent", "low", "high"}, .rows = {}};
+  Sheet predicted{.columns = {"sigma2", "metric", "exponent"}, .rows = {}};
+  for (const SigmaPoint& p : sigmas) {
+    const double s2 = p.sigma * p.sigma, half = kTwoSided95 * p.std_error;
+    measured.add(s2, p.metric, p.exponent, p.exponent - half, p.exponent + half);
+    predicted.add(s2, p.metric, p.gamma);
+  }
+  page.datasets["sigma"] = std::move(measured);
+  page.datasets["sigma_predicted"] = std::move(predicted);
+  CurveChart chart = length_chart("sigma", {.column = "exponent", .title = "measured exponent"});
+  chart.x = {.column = "sigma2", .title = "sigma squared"};
+  chart.reference_data = "sigma_predicted";
+  Section section{.id = "sigma",
+                  .title = "The exponent against sigma squared",
+                  .text =
+                      "Tokens scaled by sigma; the exponent on the last two decades of "
+                      "lengths. c_2 = exponent * sigma^2."};
+  section.figures.push_back({.id = "sigma",
+                             .chart = chart,
+                             .caption =
+                                 "Dashed: the predicted exponent. Keep sigma squared left of "
+                                 "the bend to have errors that fall like 1/L."});
+  page.sections.push_back(std::move(section));
+}
+
+// A curve over the length without bands; nothing for an empty sheet.
+void add_length_figure(const std::string& id, Sheet sheet, Axis y, const std::string& series,
+                       const std::string& caption, Section& section, Page& page) {
+  if (sheet.rows.empty()) return;
+  page.datasets[id] = std::move(sheet);
+  section.figures.push_back(
+      {.id = id,
+       .chart = CurveChart{.data = id, .x = kLengthAxis, .y = std::move(y), .series = series},
+       .caption = caption});
+}
+
+void add_split(const StudyResult& r, Page& page) {
+  const Metric metric = r.rows.front().metric;
+  Sheet split{.columns = {"L", "part", "value"}, .rows = {}};
+  Sheet frozen{.columns = {"L", "fraction"}, .rows = {}};
+  Sheet table{.columns = {"L", "D(L)", "ESS", "bias %", "shrink", "frozen"}, .rows = {}};
+  for (const StudyRow& row : r.rows) {
+    if (row.metric != metric) break;
+    table.add(row.L, brief_or_dash(row.value), brief_or_dash(row.ess),
+              brief_or_dash(100 * row.bias2 / row.value), brief_or_dash(row.shrink()),
+              brief_or_dash(row.frozen));
+    if (std::isfinite(row.bias2)) {
+      split.add(row.L, "bias", row.bias2);
+      split.add(row.L, "variance", row.variance);
+    }
+    if (std::isfinite(row.frozen)) frozen.add(row.L, row.frozen);
+  }
+  Section section{.id = "why",
+                  .title = "Why",
+                  .text = "Bias and variance, and the queries that are too sharp for the length."};
+  add_length_figure("split", std::move(split),
+                    {.column = "value", .title = "part of D(L)", .log = true}, "part",
+                    "Bias: a finite prompt shrinks the operator. Averaging several prompts removes "
+                    "the variance and never the bias.",
+                    section, page);
+  add_length_figure("frozen", std::move(frozen),
+                    {.column = "fraction", .title = "queries with L < exp(tau^2)"}, "",
+                    "The frozen fraction: these queries see one token instead of the prompt. If it "
+                    "is not small, shrink the scores before lengthening the prompt.",
+                    section, page);
+  section.tables.push_back(
+      {.title = fmt::format("{}: the tokens a query really sees (ESS), the bias in % of D(L), the "
+                            "factor that shrinks the operator, the frozen fraction",
+                            name(metric)),
+       .sheet = std::move(table)});
+  page.sections.push_back(std::move(section));
+}
+
+void add_queries(const StudyResult& r, Page& page) {
+  const QueryShare share = query_share(r.query_values);
+  if (share.errors.size() < 2) return;
+  Sheet sheet{.columns = {"log10_error"}, .rows = {}};
+  for (double v : r.query_values) {
+    if (v > 0 && std::isfinite(v)) sheet.add(std::log10(v));
+  }
+  page.datasets["queries"] = std::move(sheet);
+  Section section{.id = "queries",
+                  .title = "Over queries",
+                  .text = fmt::format("Errors of single queries at L = {}.", r.query_length)};
+  section.figures.push_back(
+      {.id = "queries",
+       .chart = HistogramChart{.data = "queries",
+                               .x = {.column = "log10_error",
+                                     .title = "log10 of the error of one query"}},
+       .caption = fmt::format("The worst 5 % of these {} queries carry {:.0f} % of the average; {}",
+                              share.errors.size(), 100 * share.worst, query_advice(share.worst))});
+  page.sections.push_back(std::move(section));
+}
+
+}  // namespace
+
+Verdict page_verdict(const BoundVerdict& verdict) {
+  switch (verdict.status) {
+    case BoundStatus::holds: return {VerdictStatus::holds_fitted, verdict.text};
+    case BoundStatus::fails: return {VerdictStatus::fails, verdict.text};
+    case BoundStatus::no_fit: break;
+  }
+  return {VerdictStatus::info, verdict.text};
+}
+
+QueryShare query_share(const Vector& values) {
+  QueryShare share;
+  for (double v : values) {
+    if (v > 0 && std::isfinite(v)) share.errors.push_back(v);
+  }
+  if (share.errors.empty()) return share;
+  std::sort(share.errors.begin(), share.errors.end(), std::greater<>());
+  const auto worst =
+      static_cast<std::ptrdiff_t>(std::max<std::size_t>(1, share.errors.size() / 20));
+  share.worst = std::accumulate(share.errors.begin(), share.errors.begin() + worst, 0.0) /
+                std::accumulate(share.errors.begin(), share.errors.end(), 0.0);
+  return share;
+}
+
+std::string_view curve_advice(bool heavy) {
+  return heavy ? "The band cannot be trusted where rare queries carry the average: use the exact "
+                 "engine or more queries."
+               : "Read off the length at which your tolerance is met; `esscher length --eps` gives "
+                 "it.";
+}
+
+std::string_view query_advice(double worst_share) {
+  return worst_share > 0.3 ? "it is about few queries, so ask `esscher length --quantile 0.95` for "
+                             "the length that serves most."
+                           : "it speaks for most queries, so `esscher length --eps` serves them "
+                             "too.";
+}
+
+Page concentration_page(const StudyResult& result, const std::vector<SigmaPoint>& sigmas,
+                        const std::optional<BoundReport>& bound,
+                        const std::optional<StudyResult>& exact,
+                        const std::optional<StudyResult>& fit) {
+  Page page{.title = "Concentration of a prompt",
+            .lead =
+                "How far softmax attention on a prompt of L tokens is from its infinite-prompt "
+                "limit, and how fast it gets there."};
+  add_curve(result, bound, exact, fit, page);
+  add_exponents(result, page);
+  add_sigma(sigmas, page);
+  add_split(result, page);
+  add_queries(result, page);
+  return page;
+}
+
+}  // namespace esscher

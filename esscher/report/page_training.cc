@@ -1,0 +1,95 @@
+#include "esscher/report/page_training.h"
+
+#include <cmath>
+
+#include "esscher/base/number_text.h"
+#include "esscher/report/detail/head_map.h"
+#include "esscher/report/detail/row_sheet.h"
+
+namespace esscher {
+namespace {
+
+std::string loss_caption(const TrainResult& result, const std::vector<ReferenceLine>& lines) {
+  std::string text = "Half the mean squared error on fresh prompts";
+  if (!result.losses.empty()) {
+    text +=
+        ", from " + brief(*result.losses.front().loss) + " to " + brief(*result.losses.back().loss);
+  }
+  text += ". ";
+  for (const ReferenceLine& line : lines) {
+    text += "The line \"" + line.label + "\" is at " + brief(line.value) + ". ";
+  }
+  text.pop_back();
+  return text;
+}
+
+Section loss_section(const TrainResult& result, const std::vector<RiskRow>& risks) {
+  Section section{.id = "loss", .title = "Loss over training"};
+  section.text = "Means over blocks of steps; the band is two standard errors.";
+  CurveChart chart{.data = "loss",
+                   .x = {.column = "step", .title = "step", .log = true},
+                   .y = {.column = "loss", .title = "loss", .log = true},
+                   .low = "low",
+                   .high = "high",
+                   .references = bayes_lines(risks),
+                   .points = false};
+  const std::string caption = loss_caption(result, chart.references);
+  section.figures.push_back({.id = "loss", .chart = std::move(chart), .caption = caption});
+  section.tables.push_back(
+      {.title = "Risk of the trained model",
+       .sheet = sheet_of_rows(risks, {"L", "model", "risk", "std_error", "engine"})});
+  return section;
+}
+
+Section parameter_section(Page& page, const std::vector<TrainRow>& checkpoints) {
+  Section section{
+      .id = "parameters", .title = "Parameters over training", .text = "Move the slider."};
+  const std::size_t count = checkpoints.front().heads().size();
+  for (std::size_t h = 0; h < count; ++h) {
+    std::vector<TimedHead> heads;
+    for (const TrainRow& row : checkpoints) {
+      heads.push_back({static_cast<double>(row.step), row.heads().at(h)});
+    }
+    const std::string number = std::to_string(h + 1);
+    section.figures.push_back(count == 1 ? head_map(page, "parameters", heads, "step")
+                                         : head_map(page, "parameters-" + number, heads, "step",
+                                                    "Head " + number + ". "));
+  }
+  return section;
+}
+
+}  // namespace
+
+std::vector<ReferenceLine> bayes_lines(const std::vector<RiskRow>& risks) {
+  double bayes = NAN, limit = NAN;
+  for (const RiskRow& row : risks) {
+    if (row.model == "bayes") (row.L.is_infinite() ? limit : bayes) = row.risk;
+  }
+  const bool together = limit > 0 && bayes < 1.2 * limit;
+  std::vector<ReferenceLine> lines;
+  if (bayes > 0) {
+    lines.push_back({.axis = 'y',
+                     .value = bayes,
+                     .label = together ? "Bayes, here and at L = infinity" : "Bayes"});
+  }
+  if (limit > 0 && !together) {
+    lines.push_back({.axis = 'y', .value = limit, .label = "L = infinity"});
+  }
+  return lines;
+}
+
+Page training_page(const TrainResult& result, const std::vector<RiskRow>& risks,
+                   const std::string& rerun) {
+  Page page{.title = "Training of in-context regression",
+            .lead = "Stochastic gradients on fresh prompts."};
+  page.datasets["loss"] = sheet_of_rows(result.losses, {"step", "loss", "low", "high"});
+  page.datasets["risks"] = sheet_of_rows(risks, {"L", "model", "risk", "std_error"});
+  page.sections.push_back(loss_section(result, risks));
+  if (!result.checkpoints.empty()) {
+    page.sections.push_back(parameter_section(page, result.checkpoints));
+  }
+  for (Section& section : page.sections) section.rerun = rerun;
+  return page;
+}
+
+}  // namespace esscher

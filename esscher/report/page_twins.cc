@@ -1,0 +1,145 @@
+#include "esscher/report/page_twins.h"
+
+#include <cmath>
+
+#include "esscher/base/number_text.h"
+#include "esscher/report/detail/row_sheet.h"
+
+namespace esscher {
+namespace {
+
+// Limiting risks at L = infinity and the smallest over finite lengths; NaN where there is none.
+struct Limits {
+  double infinite = NAN;
+  double smallest = NAN;
+};
+
+bool is_infinite(const TwinRow& row) { return row.L && row.L->is_infinite(); }
+
+Limits limits_of(const CompareResult& result) {
+  Limits out;
+  for (const TwinRow& row : result.twins) {
+    if (is_infinite(row)) {
+      out.infinite = row.limiting_risk.value_or(NAN);
+    } else {
+      out.smallest = std::fmin(out.smallest, row.limiting_risk.value_or(NAN));
+    }
+  }
+  return out;
+}
+
+Sheet finals(const CompareResult& result) {
+  Sheet sheet{.columns = {"L", "model", "risk"}, .rows = {}};
+  for (const TwinRow& row : result.twins) {
+    if (is_infinite(row)) continue;
+    sheet.add(row.L->count(), row.model, row.limiting_risk);
+    if (row.bayes) sheet.add(row.L->count(), "bayes", row.bayes);
+  }
+  return sheet;
+}
+
+Sheet twins_over_time(const CompareResult& result) {
+  Sheet sheet{.columns = {"flow", "t", "risk", "distance", "gradient_gap"}, .rows = {}};
+  const auto time = [](const TwinRow& row) { return row.t.value_or(0); };
+  for (const TwinRow& row : last_four_decades(result.path, time)) {
+    sheet.add(row.model + " L=" + row.L->text(), row.t, row.risk, row.distance, row.gradient_gap);
+  }
+  return sheet;
+}
+
+CurveChart over_time(const std::string& column, const std::string& title) {
+  return {.data = "twins",
+          .x = {.column = "t", .title = "time", .log = true},
+          .y = {.column = column, .title = title, .log = true},
+          .series = "flow",
+          .points = false};
+}
+
+CurveChart over_length(const std::string& data, const std::string& column,
+                       const std::string& title) {
+  return {.data = data,
+          .x = {.column = "L", .title = "prompt length L", .log = true},
+          .y = {.column = column, .title = title, .log = true},
+          .series = "model"};
+}
+
+Section final_section(const CompareResult& result, const Limits& limits) {
+  Section section{.id = "final", .title = "Limiting risk against prompt length"};
+  section.text =
+      "The risk where each flow stops, against the Bayes risk at the same length, if it is known.";
+  CurveChart chart = over_length("finals", "risk", "limiting risk");
+  if (limits.infinite > 1e-6 * limits.smallest) {
+    chart.references.push_back({.axis = 'y', .value = limits.infinite, .label = "L = infinity"});
+  }
+  section.figures.push_back({.id = "final",
+                             .chart = std::move(chart),
+                             .caption = "The smallest limiting risk at a finite length is " +
+                                        brief(limits.smallest) + "; at L = infinity it is " +
+                                        brief(limits.infinite) + "."});
+  section.tables.push_back(
+      {.title = "Flows",
+       .sheet = sheet_of_rows(result.twins,
+                              {"model", "L", "status", "t", "limiting_risk", "std_error", "bayes",
+                               "excess", "sup_distance", "sup_gradient_gap", "horizon"})});
+  if (!result.lengths.empty()) {
+    section.tables.push_back(
+        {.title = "L(eps): smallest length whose limiting risk is within eps of L = infinity",
+         .sheet = sheet_of_rows(result.lengths,
+                                {"model", "eps", "length", "status", "risk", "risk_before"})});
+  }
+  return section;
+}
+
+Section time_section(const Limits& limits) {
+  Section section{.id = "time", .title = "Twin trajectories"};
+  section.text = "Same start; distance to the flow at L = infinity, and risk, over time.";
+  CurveChart risk = over_time("risk", "risk");
+  // The flow at L = infinity may fall to rounding; finite lengths are what is compared.
+  if (limits.smallest > 0) risk.y.min = limits.smallest / 100;
+  section.figures.push_back(
+      {.id = "twin-risk", .chart = std::move(risk), .caption = "Risk along each flow."});
+  section.figures.push_back({.id = "twin-distance",
+                             .chart = over_time("distance", "|theta_L - theta_inf|"),
+                             .caption = "Distance of the parameters from those at L = infinity."});
+  return section;
+}
+
+std::string gap_caption(const CompareResult& result) {
+  double largest = NAN, smallest = NAN;
+  for (const TwinRow& row : result.twins) {
+    if (is_infinite(row)) continue;
+    largest = std::fmax(largest, row.sup_gradient_gap.value_or(NAN));
+    smallest = std::fmin(smallest, row.sup_gradient_gap.value_or(NAN));
+  }
+  return "The largest gap along the path, between " + brief(smallest) + " and " + brief(largest) +
+         " over these lengths.";
+}
+
+Section gap_section(const CompareResult& result) {
+  Section section{.id = "gap", .title = "Gradient gap"};
+  section.text = "sup over the path at L = infinity of |grad R_L - grad R_inf|.";
+  section.figures.push_back({.id = "sup-gap",
+                             .chart = over_length("gaps", "sup_gradient_gap", "sup gradient gap"),
+                             .caption = gap_caption(result)});
+  section.figures.push_back({.id = "gap",
+                             .chart = over_time("gradient_gap", "gradient gap"),
+                             .caption = "The gap over time."});
+  return section;
+}
+
+}  // namespace
+
+Page twins_page(const CompareResult& result, const std::string& rerun) {
+  const Limits limits = limits_of(result);
+  Page page{.title = "Finite and infinite prompts, trained side by side",
+            .lead = "Gradient flows on exact risks from one start."};
+  page.datasets["finals"] = finals(result);
+  page.datasets["gaps"] =
+      sheet_of_rows(result.twins, {"L", "model", "sup_gradient_gap", "sup_distance"});
+  page.datasets["twins"] = twins_over_time(result);
+  page.sections = {final_section(result, limits), time_section(limits), gap_section(result)};
+  for (Section& section : page.sections) section.rerun = rerun;
+  return page;
+}
+
+}  // namespace esscher
