@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "esscher/attention/attention.h"
+#include "esscher/base/length_grid.h"
+#include "esscher/base/number_text.h"
 #include "esscher/concentration/constant.h"
 #include "esscher/measure/affine.h"
 #include "esscher/measure/any_measure.h"
@@ -12,18 +14,17 @@
 #include "esscher/measure/gaussian.h"
 #include "esscher/measure/mixture.h"
 #include "esscher/measure/sphere.h"
+#include "esscher/paper/mathml.h"
 #include "esscher/paper/statements.h"
-#include "esscher/paper/text.h"
-#include "esscher/report/vega_lite.h"
+#include "esscher/paper/verdicts.h"
 #include "esscher/tilt/tilt.h"
 
 namespace esscher::paper {
 namespace {
 
-constexpr std::string_view kId = "almost-sure";
-constexpr double kAllowed = 6;  // deviations of the central limit theorem
-constexpr std::int64_t kFrom = 1000;
-constexpr Index kBlock = 1 << 17;
+// ---- setting
+
+constexpr Index kBlock = 1 << 17;  // tokens that are drawn at a time
 
 struct Law {
   std::string name;
@@ -51,148 +52,192 @@ const Attention& attention() {
 const Vector kQuery{{1.0, -0.8}};
 
 std::vector<std::int64_t> lengths(const Options& options) {
-  const int decades = options.pick(4, 7, 7);
-  std::vector<std::int64_t> out;
-  for (int i = 4; i <= 4 * decades; ++i) out.push_back(std::llround(std::pow(10.0, i / 4.0)));
-  return out;
+  return length_grid(10, options.pick<std::int64_t>(10000, 10000000, 10000000), 4);
 }
 
-int seeds(const Options& options) { return options.pick(2, 5, 8); }
+int prompts(const Options& options) { return options.pick(2, 5, 8); }
 
-std::vector<std::string> keys(const Options& options) {
-  std::vector<std::string> out;
-  for (const Law& law : laws()) {
-    for (int s = 0; s < seeds(options); ++s) {
-      out.push_back("almost-sure/" + law.name + "/prompt " + std::to_string(s + 1));
-    }
+// ---- rows and cells
+
+struct GrowingRow {
+  std::string tokens;
+  std::string prompt;
+  Length L = 1;
+  double error = 0;
+  double clt = 0;
+
+  template <class Row, class Column>
+  static void columns(Row& row, Column&& column) {
+    column("tokens", row.tokens, "", "law of the tokens");
+    column("prompt", row.prompt, "", "number of the prompt");
+    column("L", row.L, "tokens", "length of the prompt");
+    column("error", row.error, "", "distance of the output to its limit");
+    column("clt", row.clt, "", "deviation that the central limit theorem predicts");
   }
-  return out;
-}
+};
 
-std::vector<Row> compute(const Options& options, std::size_t cell) {
-  const int per_law = seeds(options);
-  const Law law = laws().at(cell / static_cast<std::size_t>(per_law));
-  const Stream stream = Stream(options.seed).split(22).split(cell);
+std::vector<GrowingRow> grow(const Law& law, int prompt, const std::vector<std::int64_t>& at,
+                             const Stream& stream) {
   const Vector a = attention().tilt(kQuery);
-  const Vector limit = options.sign(kId) * attention()(law.mu, kQuery);
+  const Vector limit = attention()(law.mu, kQuery);
   const double constant = asymptotic_constant(Metric::output, law.mu, attention(), kQuery);
   TiltState state = TiltState::neutral(2);
   std::uint64_t block = 0;
-  std::vector<Row> rows;
-  for (const std::int64_t L : lengths(options)) {
+  std::vector<GrowingRow> rows;
+  for (const std::int64_t L : at) {
     while (state.count < L) {
       const Index n = std::min<Index>(kBlock, L - state.count);
       const Empirical part = law.mu.sample(stream.split(block++), n);
       const Rows<double> tokens(part.tokens().data(), n, 2);
       merge(state, tilt<double>({a.data(), 2}, tokens, tokens));
     }
-    rows.push_back({{"section", kId},
-                    {"tokens", law.name},
-                    {"prompt", std::to_string(cell % static_cast<std::size_t>(per_law) + 1)},
-                    {"L", L},
-                    {"error", (attention().V() * state.mean() - limit).norm()},
-                    {"clt", std::sqrt(constant / static_cast<double>(L))}});
+    rows.push_back({.tokens = law.name,
+                    .prompt = std::to_string(prompt),
+                    .L = L,
+                    .error = (attention().V() * state.mean() - limit).norm(),
+                    .clt = std::sqrt(constant / static_cast<double>(L))});
   }
   return rows;
 }
 
-std::vector<std::string> formulas() {
-  using namespace mathml;
-  const auto T = [](const std::string& law) {
-    return id("T") + op("[") + law + op("]") + paren(id("z"));
-  };
-  const std::string hat = sub("<mover><mi>μ</mi><mo>^</mo></mover>", id("L"));
-  return {math(T(hat) + op("→") + T(id("μ")) + text("   almost surely as L → ∞"))};
+Cells<GrowingRow> cells(const Options& options) {
+  CellList<GrowingRow> list;
+  std::uint64_t cell = 0;
+  for (const Law& law : laws()) {
+    for (int prompt = 1; prompt <= prompts(options); ++prompt, ++cell) {
+      list.add("almost-sure/" + law.name + "/prompt " + std::to_string(prompt),
+               [law, prompt, at = lengths(options),
+                stream = Stream(options.seed).split(22).split(cell)] {
+                 return grow(law, prompt, at, stream);
+               });
+    }
+  }
+  return std::move(list).cells();
 }
 
-struct Summary {
-  double worst = 0;  // largest error / CLT deviation at L >= kFrom
-  std::int64_t worst_L = 0;
-  double last = 0;  // largest error at the end
-  double clt = 0;
-};
+// ---- numbers
 
-SectionReport report(const Options& options, const std::vector<Row>& rows) {
-  std::map<std::string, Summary> by_law;
-  Json data = Json::array();
-  const std::int64_t end = lengths(options).back();
-  for (const Row& row : rows) {
-    const std::string tokens = row["tokens"];
-    const std::int64_t L = row["L"];
-    const double error = row["error"], clt = row["clt"];
-    data.push_back(row);
-    if (row["prompt"] == "1") {
-      data.push_back({{"tokens", tokens}, {"prompt", "predicted"}, {"L", L}, {"error", clt}});
+GrowingPrompts numbers_of(const std::string& tokens, std::span<const GrowingRow> rows,
+                          std::int64_t end) {
+  GrowingPrompts out{.tokens = tokens};
+  for (const GrowingRow& row : rows) {
+    if (row.tokens != tokens) continue;
+    const std::int64_t L = row.L.count();
+    const double deviations = row.error / row.clt;
+    if (L >= kGrowingFrom && is_worse(deviations, out.worst)) {
+      out.worst = deviations;
+      out.worst_L = L;
     }
-    Summary& s = by_law[tokens];
-    if (L >= kFrom && error / clt > s.worst) s.worst = error / clt, s.worst_L = L;
-    if (L == end) s.last = std::max(s.last, error), s.clt = clt;
+    if (L == end) out.last = worse(out.last, row.error), out.clt = row.clt;
   }
-  Json table = Json::array();
-  bool holds = true;
+  return out;
+}
+
+}  // namespace
+
+// ---- verdict
+
+Verdict judge_almost_sure(std::span<const GrowingPrompts> laws, int prompts, std::int64_t end) {
+  std::string trouble = laws.empty() ? "no prompt was read" : "";
   double worst = 0, last = 0;
-  std::string failure;
-  for (const Law& law : laws()) {
-    const Summary& s = by_law.at(law.name);
-    table.push_back({law.name, law.mu.sub_gaussian(), s.last, s.clt, s.worst});
-    worst = std::max(worst, s.worst);
-    last = std::max(last, s.last);
-    if (s.worst > kAllowed && failure.empty()) {
-      holds = false;
-      failure = "Fails for " + law.name + " tokens at L = " + show(s.worst_L) + ": the error is " +
-                show(s.worst) + " deviations of the central limit theorem.";
-    }
+  for (const GrowingPrompts& law : laws) {
+    worst = worse(worst, law.worst);
+    last = worse(last, law.last);
+    if (law.worst <= kGrowingDeviations || !trouble.empty()) continue;
+    trouble = "for " + law.tokens + " tokens at L = " + brief(law.worst_L) + " the error is " +
+              brief(law.worst) + " deviations of the central limit theorem, " +
+              brief(kGrowingDeviations) + " are allowed";
   }
-  const std::string n = std::to_string(seeds(options));
-  const std::string text = "Every one of the " + n + " × 5 prompts converges: at L = " + show(end) +
-                           " the largest error is " + show(last) + ", and from L = " + show(kFrom) +
-                           " on no prompt is ever further than " + show(worst) +
-                           " central-limit deviations from the limit (allowed " + show(kAllowed) +
-                           ").";
-  std::vector<std::string> hypotheses{
+  return Verdict::unless(
+      trouble, VerdictStatus::holds,
+      "Every one of the " + std::to_string(prompts) + " × " + std::to_string(laws.size()) +
+          " prompts converges: at L = " + brief(end) + " the largest error is " + brief(last) +
+          ", and from L = " + brief(kGrowingFrom) + " on no prompt is ever further than " +
+          brief(worst) + " central-limit deviations from the limit (allowed " +
+          brief(kGrowingDeviations) + ").");
+}
+
+// ---- page
+
+namespace {
+
+std::vector<std::string> formulas() {
+  using namespace mathml;
+  return {math(operator_on(empirical_law()) + paren(id("z")) + op("→") + operator_on(id("μ")) +
+               paren(id("z")) + text("   almost surely as L → ∞"))};
+}
+
+std::vector<std::string> hypotheses() {
+  std::vector<std::string> out{
       "tokens are independent with one law: prompts are streams of tokens, a shorter prompt is the "
       "beginning of a longer one"};
   for (const Law& law : laws()) {
-    hypotheses.push_back(law.name + ": e^{⟨a,z′⟩} is integrable at a = Uz, Λ(a) = " +
-                         show(law.mu.log_mgf(attention().tilt(kQuery))));
+    out.push_back(law.name + ": e^{⟨a,z′⟩} is integrable at a = Uz, Λ(a) = " +
+                  brief(law.mu.log_mgf(attention().tilt(kQuery))));
   }
-  Json section = {
-      {"statement",
-       "For a fixed query, attention over a prompt of independent tokens converges almost surely "
-       "to attention over their law: for almost every infinite prompt, reading more of that same "
-       "prompt brings the output to the limit. This is what makes an infinite prompt meaningful."},
-      {"hypotheses", hypotheses},
-      {"verdict", verdict(holds ? "holds" : "fails", holds ? text : failure)},
-      {"text",
-       "Each curve is ONE prompt that keeps growing, not an average. Curves wander, as they must, "
-       "but stay around the deviation the central limit theorem predicts, `√(constant/L)`, whose "
-       "constant is `e^{Λ(2a)−2Λ(a)} [tr V C₂ₐ Vᵀ + ‖V(m₂ₐ−mₐ)‖²]`."},
-      {"formulas", formulas()},
-      {"figures",
-       {{{"id", "paths"},
-         {"caption",
-          "Distance to the limit along growing prompts, one colour per prompt, and the deviation "
-          "predicted by the central limit theorem. For every law the error falls like 1/√L."},
-         {"spec", curve_chart({.data = "almost_sure",
+  return out;
+}
+
+// The prompts of each law, and the deviation that is predicted for them as one more curve.
+Sheet curves(std::span<const GrowingRow> rows) {
+  Sheet sheet{.columns = {"tokens", "prompt", "L", "error", "clt"}, .rows = {}};
+  for (const GrowingRow& row : rows) {
+    sheet.add(row.tokens, row.prompt, row.L.count(), row.error, row.clt);
+    if (row.prompt != "1") continue;
+    sheet.add(row.tokens, "predicted", row.L.count(), row.clt, row.clt);
+  }
+  return sheet;
+}
+
+std::vector<Figure> figures() {
+  return {{.id = "paths",
+           .chart = CurveChart{.data = "almost_sure",
                                .x = {.column = "L", .title = "prompt length L", .log = true},
                                .y = {.column = "error", .title = "‖T[μ̂] − T[μ]‖", .log = true},
                                .series = "prompt",
                                .facet = "tokens",
                                .points = false,
-                               .height = 200})}}}},
-      {"tables",
-       {{{"title", "At the end of the longest prompt, L = " + show(end)},
-         {"columns",
-          {"tokens", "sub-Gaussian σ", "largest error", "predicted deviation",
-           "worst error / deviation, L ≥ 1000"}},
-         {"rows", table}}}}};
-  return {section, {{"almost_sure", data}}};
+                               .height = 200},
+           .caption =
+               "Distance to the limit along growing prompts, one colour per prompt, and the "
+               "deviation predicted by the central limit theorem. For every law the error falls "
+               "like 1/√L."}};
+}
+
+SectionReport report(const Options& options, std::span<const GrowingRow> rows) {
+  const std::int64_t end = lengths(options).back();
+  std::vector<GrowingPrompts> numbers;
+  PageTable table{.title = "At the end of the longest prompt, L = " + brief(end),
+                  .sheet = {.columns = {"tokens", "sub-Gaussian σ", "largest error",
+                                        "predicted deviation", "worst error / deviation, L ≥ 1000"},
+                            .rows = {}}};
+  for (const Law& law : laws()) {
+    const GrowingPrompts n = numbers_of(law.name, rows, end);
+    table.sheet.add(n.tokens, law.mu.sub_gaussian(), n.last, n.clt, n.worst);
+    numbers.push_back(n);
+  }
+  Section section;
+  section.statement =
+      "For a fixed query, attention over a prompt of independent tokens converges almost surely "
+      "to attention over their law: for almost every infinite prompt, reading more of that same "
+      "prompt brings the output to the limit. This is what makes an infinite prompt meaningful.";
+  section.hypotheses = hypotheses();
+  section.verdict = judge_almost_sure(numbers, prompts(options), end);
+  section.text =
+      "Each curve is ONE prompt that keeps growing, not an average. Curves wander, as they must, "
+      "but stay around the deviation the central limit theorem predicts, `√(constant/L)`, whose "
+      "constant is `e^{Λ(2a)−2Λ(a)} [tr V C₂ₐ Vᵀ + ‖V(m₂ₐ−mₐ)‖²]`.";
+  section.formulas = formulas();
+  section.figures = figures();
+  section.tables = {std::move(table)};
+  return {.section = std::move(section), .datasets = {{"almost_sure", curves(rows)}}};
 }
 
 }  // namespace
 
-Section almost_sure() {
-  return {kId, "Almost-sure convergence: one prompt, growing", keys, compute, report};
+Statement almost_sure() {
+  return make_statement<GrowingRow>("almost-sure", "Almost-sure convergence: one prompt, growing",
+                                    cells, report);
 }
 
 }  // namespace esscher::paper

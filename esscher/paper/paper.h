@@ -1,28 +1,41 @@
 // `esscher paper` as a library call: one run in the store, one report.
 //
 //   Run run = Run::create_or_resume(dir, paper_run({.size = Size::quick}));
-//   Json summary = *run_paper(run, {.size = Size::quick}, {}, {});
+//   PaperResult result = run_paper(run, {.size = Size::quick}, {}, {});
 //   write_report(run, dir / "report.html");
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "esscher/paper/section.h"
-#include "esscher/store/exec.h"
+
+namespace esscher {
+class Run;
+struct ExecOptions;
+struct RunInfo;
+}  // namespace esscher
 
 namespace esscher::paper {
 
-// What makes two runs the same: size and seed (and the plant of a test), not the choice of
-// sections, so a directory can be filled section by section.
+// What makes two runs the same: size and seed, not the choice of sections, so a directory can be
+// filled section by section.
 RunInfo paper_run(const Options& options);
 
-// Computes the cells of these sections (all if empty) that are not done, then stores document
-// "report" with every section of the run whose cells are complete. Returns
-//   {"size","seed","sections":[{"id","title","status","verdict","hypotheses","tables"}]}
-// or nothing after one shard of several.
-std::optional<Json> run_paper(Run& run, const Options& options, std::span<const std::string> ids,
-                              const ExecOptions& exec);
+struct PaperResult {
+  bool complete = true;                // false after one shard of several: there is no page then
+  std::vector<Section> sections = {};  // those that were asked for
+};
+
+// Computes the cells of the statements with these ids (all if empty) that are not done, then stores
+// the page with every section of the run whose cells are complete. Throws ArgumentError on an
+// unknown id. The cells of all statements have one list of columns: the union of theirs.
+PaperResult run_paper(Run& run, const Options& options, std::span<const std::string> ids,
+                      const ExecOptions& exec);
+
+// The union of the columns of all statements, which is what a run of the paper holds. A column that
+// some rows do not have is optional.
+std::vector<Column> paper_columns();
 
 }  // namespace esscher::paper

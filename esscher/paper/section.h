@@ -1,64 +1,134 @@
-// The statements of Boursier and Boyer (arXiv 2512.11784), one section each: cells to compute, and
-// a report section made from their rows alone, so that a resumed or merged run reads the same.
+// One statement of Boursier and Boyer ([BB26] of docs/references.md), without its row type. Each
+// statement is a file of this folder (statements.h lists them) with two functions:
 //
-//   keys(options)          names of the cells, in order
-//   compute(options, i)    rows of cell i: a pure function of its arguments
-//   report(options, rows)  {section, datasets} of document "report" (report/report.h); the verdict
-//                          is computed from the rows
+//   Cells<Row> cells(const Options&)                               what to compute
+//   SectionReport report(const Options&, std::span<const Row>)     a section from the rows alone
 //
-// Rows of all cells of a section come in the order of the keys.
+// so that a resumed or merged run reads the same. The rows come in the order of the keys. Inside
+// the file the order is: setting, rows and cells, numbers, verdict, page. The verdict is a function
+// of numbers (verdicts.h) and is tested without a page.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "esscher/json/json.h"
-#include "esscher/store/run.h"
+#include "esscher/base/cells.h"
+#include "esscher/report/page.h"
 
 namespace esscher::paper {
 
-// tiny takes seconds and is for tests; quick takes about a minute on two cores; full is the authors'
-// whole training experiment.
+// tiny takes seconds and is for tests; quick takes about a minute on two cores; full is the
+// authors' whole training experiment.
 enum class Size { tiny, quick, full };
 
-std::string_view name(Size size);
-Size parse_size(const std::string& text);  // throws ArgumentError on another word
+constexpr auto enum_names(Size) {
+  return EnumNames<Size, 3>{"size",
+                            {{{Size::tiny, "tiny"}, {Size::quick, "quick"}, {Size::full, "full"}}}};
+}
 
 struct Options {
   Size size = Size::quick;
   std::uint64_t seed = 0;
-  // Test only: the section with this id computes one formula with the wrong sign, and its verdict
-  // must then say "fails".
-  std::string plant = {};
 
   template <class T>
   [[nodiscard]] T pick(T tiny, T quick, T full) const {
     return size == Size::tiny ? tiny : size == Size::quick ? quick : full;
   }
-  // +1, or -1 for a section that is planted.
-  [[nodiscard]] double sign(std::string_view id) const { return plant == id ? -1 : 1; }
 };
 
+// A section of the page with the sheets that its figures draw. Id, title and rerun are set by the
+// statement and by the run.
 struct SectionReport {
-  Json section;
-  std::map<std::string, Json> datasets;
+  Section section;
+  std::map<std::string, Sheet> datasets;
 };
 
-struct Section {
+// Cells whose rows are records under Statement::columns.
+struct RecordCells {
+  std::vector<std::string> keys;
+  std::function<RecordTable(std::size_t i)> compute;
+};
+
+struct Statement {
   std::string_view id;
   std::string_view title;
-  std::vector<std::string> (*keys)(const Options& options);
-  std::vector<Row> (*compute)(const Options& options, std::size_t cell);
-  SectionReport (*report)(const Options& options, const std::vector<Row>& rows);
+  std::vector<Column> columns;  // "section", then those of the row type
+  std::function<RecordCells(const Options& options)> cells;
+  // `where` names the rows in the FileError that is thrown if one does not fit its row type.
+  std::function<SectionReport(const Options& options, std::string_view where,
+                              const RecordTable& rows)>
+      report;
 };
 
-// In the order of the report.
-std::span<const Section> sections();
-// Throws ArgumentError naming the ids there are.
-const Section& section(std::string_view id);
+// "section" in front of the columns, and its value in front of each record.
+std::vector<Column> with_section(std::vector<Column> columns);
+RecordTable with_section(std::string_view id, RecordTable rows);
+
+// report(), where an absent value that its kind of row must have is a FileError.
+SectionReport complete_rows(std::string_view where, std::string_view id,
+                            const std::function<SectionReport()>& report);
+
+template <HasColumns Row>
+Statement make_statement(std::string_view id, std::string_view title,
+                         Cells<Row> (*cells)(const Options&),
+                         SectionReport (*report)(const Options&, std::span<const Row>)) {
+  return {
+      .id = id,
+      .title = title,
+      .columns = with_section(columns_of<Row>()),
+      .cells =
+          [id, cells](const Options& options) {
+            Cells<Row> typed = cells(options);
+            return RecordCells{.keys = std::move(typed.keys),
+                               .compute = [id, compute = std::move(typed.compute)](std::size_t i) {
+                                 const std::vector<Row> rows = compute(i);
+                                 return with_section(id, table_of(std::span<const Row>(rows)));
+                               }};
+          },
+      .report =
+          [id, title, report](const Options& options, std::string_view where,
+                              const RecordTable& rows) {
+            const std::vector<Row> typed = rows_of<Row>(where, rows);
+            SectionReport out = complete_rows(where, id, [&] { return report(options, typed); });
+            out.section.id = id;
+            out.section.title = title;
+            return out;
+          }};
+}
+
+// Cells one by one, each with the function that computes it.
+template <HasColumns Row>
+class CellList {
+ public:
+  void add(std::string key, std::function<std::vector<Row>()> compute) {
+    keys_.push_back(std::move(key));
+    computes_.push_back(std::move(compute));
+  }
+  [[nodiscard]] Cells<Row> cells() && {
+    return {.keys = std::move(keys_), .compute = [computes = std::move(computes_)](std::size_t i) {
+              return computes.at(i)();
+            }};
+  }
+
+ private:
+  std::vector<std::string> keys_;
+  std::vector<std::function<std::vector<Row>()>> computes_;
+};
+
+// The larger of two errors, where NaN is larger than any number: a worst case must not lose it.
+inline bool is_worse(double x, double than) { return !std::isnan(than) && !(x <= than); }
+inline double worse(double x, double y) { return is_worse(y, x) ? y : x; }
+
+// The verdict for this trouble, which is not empty.
+inline Verdict fails(const std::string& trouble) {
+  return Verdict::unless(trouble, VerdictStatus::fails, {});
+}
 
 }  // namespace esscher::paper

@@ -3,47 +3,120 @@
 #include <algorithm>
 #include <cmath>
 
+#include "esscher/base/number_text.h"
+#include "esscher/paper/mathml.h"
+#include "esscher/paper/shared_training.h"
 #include "esscher/paper/statements.h"
-#include "esscher/paper/text.h"
-#include "esscher/paper/training.h"
-#include "esscher/report/vega_lite.h"
+#include "esscher/paper/verdicts.h"
 #include "esscher/risk/closed_form.h"
 
 namespace esscher::paper {
 namespace {
 
-constexpr std::string_view kId = "transfer";
+// ---- cells
 
 std::vector<std::int64_t> lengths(const Options& options) {
   if (options.size == Size::tiny) return {10, 100, 1000};
   return {10, 20, 50, 100, 200, 500, 1000, 10000, 100000};
 }
 
-std::vector<std::string> keys(const Options& options) {
-  std::vector<std::string> out;
+Cells<TrainingRow> cells(const Options& options) {
+  const LinearRegressionTask task = regression(options);
+  const TwinSetup setup = twin_setup(options, task);
+  const auto end = [setup](ModelKind kind, std::int64_t L) {
+    return twin_rows("linear regression", setup, kind, L).end;
+  };
+  CellList<TrainingRow> list;
   for (const std::int64_t L : lengths(options)) {
-    for (const char* model : {"linear", "softmax"}) {
-      out.push_back("transfer/" + std::string(model) + "/L=" + std::to_string(L));
+    list.add("transfer/linear/L=" + std::to_string(L), [end, task, L] {
+      return std::vector{end(ModelKind::linear, L),
+                         TrainingRow{.kind = TrainingKind::closed,
+                                     .L = Length(L),
+                                     .risk = linear_risk(task, block_optimum(task, L), L)}};
+    });
+    list.add("transfer/softmax/L=" + std::to_string(L),
+             [end, L] { return std::vector{end(ModelKind::softmax, L)}; });
+  }
+  return std::move(list).cells();
+}
+
+// ---- numbers
+
+// The rows of one length.
+struct AtLength {
+  TrainingRow linear, closed, softmax;
+
+  [[nodiscard]] LinearAndSoftmax numbers(std::int64_t L) const {
+    return {.L = L,
+            .linear = linear.risk,
+            .closed = closed.risk,
+            .limit_error = linear.limit_error.value(),
+            .softmax = softmax.risk};
+  }
+};
+
+std::map<std::int64_t, AtLength> rows_by_length(std::span<const TrainingRow> rows) {
+  std::map<std::int64_t, AtLength> out;
+  for (const TrainingRow& row : rows) {
+    AtLength& at = out[row.L.value().count()];
+    if (row.kind == TrainingKind::closed) {
+      at.closed = row;
+    } else {
+      (row.model == ModelKind::linear ? at.linear : at.softmax) = row;
     }
   }
   return out;
 }
 
-std::vector<Row> compute(const Options& options, std::size_t cell) {
-  const TwinSetup setup = twin_setup(options, regression(options), ParameterSpace::block);
-  const std::int64_t L = lengths(options).at(cell / 2);
-  const ModelKind kind = cell % 2 == 0 ? ModelKind::linear : ModelKind::softmax;
-  std::vector<Row> rows = twin_rows(kId, "linear regression", setup, kind, L, 1, false);
-  if (kind == ModelKind::linear) {
-    Readout best = block_optimum(setup.task, L);
-    best.r *= options.sign(kId);
-    rows.push_back({{"section", kId},
-                    {"kind", "closed"},
-                    {"L", L},
-                    {"risk", linear_risk(setup.task, best, L)}});
+double gap_exponent(std::span<const LinearAndSoftmax> at) {
+  std::vector<double> x, y;
+  for (const LinearAndSoftmax& p : at) {
+    x.push_back(static_cast<double>(p.L));
+    y.push_back(p.gap());
   }
-  return rows;
+  return falling_exponent(x, y);
 }
+
+std::string trouble_of(std::span<const LinearAndSoftmax> at) {
+  if (at.empty()) return "no flow was integrated";
+  for (const LinearAndSoftmax& p : at) {
+    if (p.limit_error <= 1e-5 && p.closed_error() <= 1e-6) continue;
+    return "linear attention at L = " + brief(p.L) + " ends " + brief(p.closed_error()) +
+           " (relative) from the closed-form risk, parameters " + brief(p.limit_error) + " from it";
+  }
+  if (!(at.back().gap() < at.front().gap() / 10)) {
+    return "the risks of softmax and linear attention do not approach each other: gap " +
+           brief(at.front().gap()) + " at the shortest prompt, " + brief(at.back().gap()) +
+           " at the longest";
+  }
+  return "";
+}
+
+}  // namespace
+
+// ---- verdict
+
+double LinearAndSoftmax::gap() const { return std::abs(softmax - linear); }
+double LinearAndSoftmax::closed_error() const { return std::abs(linear - closed) / closed; }
+
+Verdict judge_transfer(std::span<const LinearAndSoftmax> at) {
+  const std::string trouble = trouble_of(at);
+  if (!trouble.empty()) return fails(trouble);
+  double limit_error = 0;
+  for (const LinearAndSoftmax& p : at) limit_error = worse(limit_error, p.limit_error);
+  const LinearAndSoftmax &first = at.front(), &last = at.back();
+  return {.status = VerdictStatus::holds,
+          .text = "Trained linear attention ends at its closed form to " + brief(limit_error) +
+                  "; the risks of trained softmax and linear attention differ by " +
+                  brief(first.gap()) + " at L = " + brief(first.L) + " and by " +
+                  brief(last.gap()) + " at L = " + brief(last.L) + " (exponent " +
+                  brief(gap_exponent(at)) + "), with ratio " + brief(last.softmax / last.linear) +
+                  " there."};
+}
+
+// ---- page
+
+namespace {
 
 std::vector<std::string> formulas() {
   using namespace mathml;
@@ -53,105 +126,77 @@ std::vector<std::string> formulas() {
                id("A") + op("→") + sup(gamma, op("−") + num("1")))};
 }
 
-SectionReport report(const Options& options, const std::vector<Row>& rows) {
-  struct Point {
-    double linear = 0, softmax = 0, softmax_error = 0, closed = 0, limit_error = 0,
-           softmax_limit = 0;
-  };
-  std::map<std::int64_t, Point> by;
-  for (const Row& row : rows) {
-    Point& p = by[row["L"]];
-    if (row["kind"] == "closed") {
-      p.closed = row["risk"];
-    } else if (row["model"] == "linear") {
-      p.linear = row["risk"], p.limit_error = row["limit_error"];
-    } else {
-      p.softmax = row["risk"], p.softmax_error = row["std_error"],
-      p.softmax_limit = row["limit_error"];
-    }
+std::map<std::string, Sheet> datasets(std::span<const LinearAndSoftmax> numbers) {
+  Sheet risks{.columns = {"model", "L", "risk"}, .rows = {}};
+  Sheet closed{.columns = {"model", "L", "risk"}, .rows = {}};
+  Sheet gaps{.columns = {"L", "gap"}, .rows = {}};
+  for (const LinearAndSoftmax& p : numbers) {
+    risks.add(ModelKind::linear, p.L, p.linear);
+    risks.add(ModelKind::softmax, p.L, p.softmax);
+    closed.add(ModelKind::linear, p.L, p.closed);
+    gaps.add(p.L, p.gap());
   }
-  Json curves = Json::array(), closed = Json::array(), gaps = Json::array(), table = Json::array();
-  double worst_limit = 0, worst_risk = 0;
-  std::int64_t worst_L = 0;
-  std::vector<double> x, gap;
-  for (const auto& [L, p] : by) {
-    curves.push_back({{"model", "linear"}, {"L", L}, {"risk", p.linear}});
-    curves.push_back({{"model", "softmax"}, {"L", L}, {"risk", p.softmax}});
-    closed.push_back({{"model", "linear"}, {"L", L}, {"risk", p.closed}});
-    x.push_back(static_cast<double>(L));
-    gap.push_back(std::abs(p.softmax - p.linear));
-    gaps.push_back({{"L", L}, {"gap", gap.back()}});
-    worst_limit = std::max(worst_limit, p.limit_error);
-    const double off = std::abs(p.linear - p.closed) / p.closed;
-    if (off > worst_risk) worst_risk = off, worst_L = L;
-    table.push_back({L, p.linear, p.closed, p.limit_error, p.softmax, p.softmax_error,
-                     p.softmax / p.linear, p.softmax_limit});
-  }
-  std::string trouble;
-  if (worst_limit > 1e-5 || worst_risk > 1e-6) {
-    trouble = "linear attention at L = " + show(worst_L) + " ends " + show(worst_risk) +
-              " (relative) from the closed-form risk, parameters " + show(worst_limit) + " from it";
-  } else if (!(gap.back() < gap.front() / 10)) {
-    trouble = "the risks of softmax and linear attention do not approach each other: gap " +
-              show(gap.front()) + " at the shortest prompt, " + show(gap.back()) +
-              " at the longest";
-  }
-  const auto& [longest, at_end] = *by.rbegin();
-  const std::string good =
-      "Trained linear attention ends at its closed form to " + show(worst_limit) +
-      "; the risks of trained softmax and linear attention differ by " + show(gap.front()) +
-      " at L = " + show(by.begin()->first) + " and by " + show(gap.back()) +
-      " at L = " + show(longest) + " (exponent " + show(falling_exponent(x, gap)) +
-      "), with ratio " + show(at_end.softmax / at_end.linear) + " there.";
-  const LinearRegressionTask task = regression(options);
-  Json section = {
-      {"statement",
-       "What is known for linear attention transfers to softmax attention with long prompts. "
-       "Linear attention trained at length L ends at a known point, Γ_L⁻¹ (Zhang, Frei and "
-       "Bartlett); softmax attention has no such formula at finite L but shares the limit L → ∞."},
-      {"hypotheses",
-       {"the task and start of Theorem 5.1, dimension " + std::to_string(task.dim) +
-            ", α = " + show(start_alpha(task)),
-        "linear attention divides by L: T = V (1/L Σ z z⊤) U z"}},
-      {"verdict", verdict("holds", good, trouble)},
-      {"text",
-       "Both are trained by the same gradient flow from the same start. At short prompts they "
-       "differ in both directions: softmax pays e^{τ²} for its weights, linear attention pays for "
-       "reading the sample covariance twice."},
-      {"formulas", formulas()},
-      {"figures",
-       {{{"id", "risk"},
-         {"caption",
-          "Risk at the end of training against prompt length for linear and softmax attention. "
-          "Dashed: the closed form of linear attention."},
-         {"spec", curve_chart({.data = "transfer_risk",
-                               .x = {.column = "L", .title = "prompt length L", .log = true},
+  return {{"transfer_risk", std::move(risks)},
+          {"transfer_closed", std::move(closed)},
+          {"transfer_gap", std::move(gaps)}};
+}
+
+std::vector<Figure> figures() {
+  const Axis length{.column = "L", .title = "prompt length L", .log = true};
+  return {{.id = "risk",
+           .chart = CurveChart{.data = "transfer_risk",
+                               .x = length,
                                .y = {.column = "risk", .title = "limiting risk", .log = true},
                                .series = "model",
-                               .reference_data = "transfer_closed"})}},
-        {{"id", "gap"},
-         {"caption",
-          "The difference of the two risks: what transferring a result from linear attention "
-          "costs."},
-         {"spec", curve_chart({.data = "transfer_gap",
-                               .x = {.column = "L", .title = "prompt length L", .log = true},
+                               .reference_data = "transfer_closed"},
+           .caption = "Risk at the end of training against prompt length for linear and softmax "
+                      "attention. Dashed: the closed form of linear attention."},
+          {.id = "gap",
+           .chart = CurveChart{.data = "transfer_gap",
+                               .x = length,
                                .y = {.column = "gap", .title = "|softmax − linear|", .log = true},
-                               .height = 240})}}}},
-      {"tables",
-       {{{"title", "End of training"},
-         {"columns",
-          {"L", "linear", "closed form", "|bA − Γ_L⁻¹|, relative", "softmax", "standard error",
-           "softmax / linear", "softmax |bA − Σ⁻¹|, relative"}},
-         {"rows", table}}}}};
-  return {section,
-          {{"transfer_risk", curves}, {"transfer_closed", closed}, {"transfer_gap", gaps}}};
+                               .height = 240},
+           .caption = "The difference of the two risks: what transferring a result from linear "
+                      "attention costs."}};
+}
+
+SectionReport report(const Options& options, std::span<const TrainingRow> rows) {
+  std::vector<LinearAndSoftmax> numbers;
+  Sheet ends{.columns = {"L", "linear", "closed form", "|bA − Γ_L⁻¹|, relative", "softmax",
+                         "standard error", "softmax / linear", "softmax |bA − Σ⁻¹|, relative"},
+             .rows = {}};
+  for (const auto& [L, at] : rows_by_length(rows)) {
+    const LinearAndSoftmax p = at.numbers(L);
+    numbers.push_back(p);
+    ends.add(L, p.linear, p.closed, p.limit_error, p.softmax, at.softmax.std_error,
+             p.softmax / p.linear, at.softmax.limit_error);
+  }
+  const LinearRegressionTask task = regression(options);
+  Section section;
+  section.statement =
+      "What is known for linear attention transfers to softmax attention with long prompts. "
+      "Linear attention trained at length L ends at a known point, Γ_L⁻¹ (Zhang, Frei and "
+      "Bartlett); softmax attention has no such formula at finite L but shares the limit L → ∞.";
+  section.hypotheses = {"the task and start of Theorem 5.1, dimension " + std::to_string(task.dim) +
+                            ", α = " + brief(start_alpha(task)),
+                        "linear attention divides by L: T = V (1/L Σ z z⊤) U z"};
+  section.verdict = judge_transfer(numbers);
+  section.text =
+      "Both are trained by the same gradient flow from the same start. At short prompts they "
+      "differ in both directions: softmax pays e^{τ²} for its weights, linear attention pays for "
+      "reading the sample covariance twice.";
+  section.formulas = formulas();
+  section.figures = figures();
+  section.tables = {{.title = "End of training", .sheet = std::move(ends)}};
+  return {.section = std::move(section), .datasets = datasets(numbers)};
 }
 
 }  // namespace
 
-Section transfer() {
-  return {kId, "Transfer: what linear attention learns, softmax attention learns", keys, compute,
-          report};
+Statement transfer() {
+  return make_statement<TrainingRow>(
+      "transfer", "Transfer: what linear attention learns, softmax attention learns", cells,
+      report);
 }
 
 }  // namespace esscher::paper
