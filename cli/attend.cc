@@ -135,8 +135,8 @@ void run_attend(const Globals& globals, const AttendOptions& options) {
 
 }  // namespace
 
-void add_attend(CLI::App& app, Globals& globals) {
-  CLI::App* verb = add_verb(
+void add_attend(const Command& app, Globals& globals) {
+  const Command verb = add_verb(
       app, globals, "attend", "Attention on given tokens, next to the limit of a measure",
       "Tokens: --tokens FILE (.npy .csv .npz#name .safetensors#tensor) or [measure] type =\n"
       "\"empirical\". Each row holds the output on the tokens, the same under the reference\n"
@@ -149,28 +149,27 @@ void add_attend(CLI::App& app, Globals& globals) {
       "  esscher attend --head 'm.safetensors#L0.H1' --surrogate s.safetensors --components 4\n"
       "  esscher attend --config exp.toml --set reference.type=rademacher --set reference.dim=2");
   const auto options = std::make_shared<AttendOptions>();
-  verb->add_option("--tokens", options->tokens, "tokens, one per row")->type_name("FILE");
-  verb->add_option("--reference", options->reference,
-                   "gaussian-fit, unless there is a table [reference]")
-      ->type_name("NAME")
-      ->check(CLI::IsMember({"gaussian-fit"}));
-  verb->add_flag("--derivatives", options->derivatives,
-                 "add the Jacobians of the output in z, U and V");
-  verb->add_option("--queries", options->queries, "queries to draw if [query] is a measure")
-      ->type_name("N")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1000000}));
+  verb.option("--tokens", options->tokens, "tokens, one per row").type_name("FILE");
+  verb.option("--reference", options->reference,
+              "gaussian-fit, unless there is a table [reference]")
+      .type_name("NAME")
+      .one_of({"gaussian-fit"});
+  verb.flag("--derivatives", options->derivatives, "add the Jacobians of the output in z, U and V");
+  verb.option("--queries", options->queries, "queries to draw if [query] is a measure")
+      .type_name("N")
+      .between(std::int64_t{1}, std::int64_t{1000000});
   const auto head = std::make_shared<AttendHeadOptions>();
-  CLI::Option* surrogate =
-      verb->add_option("--surrogate", head->surrogate, "surrogates from `esscher heads --export`")
-          ->type_name("FILE");
-  verb->add_option("--head", head->head, "a head on its own queries, next to its surrogate")
-      ->type_name("FILE#NAME")
-      ->needs(surrogate)
-      ->excludes("--tokens");
-  verb->add_option("--components", head->components, "components of the surrogate")
-      ->type_name("K")
-      ->check(CLI::PositiveNumber);
-  verb->callback([&globals, options, head] {
+  const Option surrogate =
+      verb.option("--surrogate", head->surrogate, "surrogates from `esscher heads --export`")
+          .type_name("FILE");
+  verb.option("--head", head->head, "a head on its own queries, next to its surrogate")
+      .type_name("FILE#NAME")
+      .needs(surrogate)
+      .excludes("--tokens");
+  verb.option("--components", head->components, "components of the surrogate")
+      .type_name("K")
+      .positive();
+  verb.run([&globals, options, head] {
     if (head->head.empty()) {
       run_attend(globals, *options);
     } else {

@@ -99,13 +99,13 @@ Timing training_step(ModelKind model, std::int64_t L) {
 
 }  // namespace
 
-void add_bench(CLI::App& app, Globals& globals) {
-  CLI::App* verb = add_verb(app, globals, "bench", "Time the engines on this machine",
-                            "Best and median of seven rounds; bench/ compares with PyTorch.\n"
-                            "Examples:\n"
-                            "  esscher bench\n"
-                            "  esscher bench --threads 1 --json");
-  verb->callback([&globals] {
+void add_bench(const Command& app, Globals& globals) {
+  const Command verb = add_verb(app, globals, "bench", "Time the engines on this machine",
+                                "Best and median of seven rounds; bench/ compares with PyTorch.\n"
+                                "Examples:\n"
+                                "  esscher bench\n"
+                                "  esscher bench --threads 1 --json");
+  verb.run([&globals] {
     std::vector<Timing> timings = {direct_one_query(), universal_once(), table_read()};
     for (const std::int64_t L : {10, 100, 1000}) {
       timings.push_back(training_step(ModelKind::softmax, L));

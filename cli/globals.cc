@@ -29,38 +29,31 @@ Config Globals::load_config(const std::string& preset) const {
   return loaded;
 }
 
-CLI::App* add_verb(CLI::App& app, Globals& globals, const std::string& name,
-                   const std::string& description, const std::string& examples) {
+Command add_verb(const Command& app, Globals& globals, const std::string& name,
+                 const std::string& description, const std::string& examples) {
   const char* group = "Common options";
-  CLI::App* verb = app.add_subcommand(name, description);
-  verb->footer(examples);
-  verb->add_option("--config", globals.config, "configuration file")
-      ->type_name("FILE.toml")
-      ->group(group);
-  verb->add_option("--set", globals.set, "override one key; the value is TOML or a bare word")
-      ->type_name("KEY.PATH=VALUE")
-      ->allow_extra_args(false)
-      ->group(group);
-  verb->add_flag("--json", globals.json, "print one JSON document instead of text")->group(group);
-  verb->add_option("--out", globals.out, "folder for files")->type_name("DIR")->group(group);
-  verb->add_option("--threads", globals.threads, "threads, 0 for one per core")
-      ->type_name("N")
-      ->check(CLI::Range(0, 4096))
-      ->group(group);
-  verb->add_option_function<std::uint64_t>(
-          "--seed",
-          [&globals](std::uint64_t seed) {
-            globals.seed = seed;
-            globals.has_seed = true;
-          },
-          "seed of every random number (default 0)")
-      ->type_name("S")
-      ->group(group);
-  verb->add_flag("--quiet", globals.quiet, "no progress, no text beside --json")->group(group);
-  verb->add_option("--shard", globals.shard, "do one part of the cells of a run, for 'runs merge'")
-      ->type_name("I/N")
-      ->group(group);
-  verb->parse_complete_callback([&globals] {
+  const Command verb = app.add(name, description);
+  verb.footer(examples);
+  verb.option("--config", globals.config, "configuration file").type_name("FILE.toml").group(group);
+  verb.option("--set", globals.set, "override one key; the value is TOML or a bare word")
+      .type_name("KEY.PATH=VALUE")
+      .one_value()
+      .group(group);
+  verb.flag("--json", globals.json, "print one JSON document instead of text").group(group);
+  verb.option("--out", globals.out, "folder for files").type_name("DIR").group(group);
+  verb.option("--threads", globals.threads, "threads, 0 for one per core")
+      .type_name("N")
+      .between(0, 4096)
+      .group(group);
+  const Option seed = verb.option("--seed", globals.seed, "seed of every random number (default 0)")
+                          .type_name("S")
+                          .group(group);
+  verb.flag("--quiet", globals.quiet, "no progress, no text beside --json").group(group);
+  verb.option("--shard", globals.shard, "do one part of the cells of a run, for 'runs merge'")
+      .type_name("I/N")
+      .group(group);
+  verb.before([&globals, seed] {
+    globals.has_seed = seed.given();
     if (globals.threads > 0) set_thread_count(globals.threads);
     (void)Shard::parse(globals.shard);  // a wrong one is an error also where no cell is computed
   });

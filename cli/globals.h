@@ -2,20 +2,20 @@
 //
 // A verb is one file cli/VERB.cc with
 //
-//   void add_VERB(CLI::App& app, Globals& globals) {
-//     CLI::App* verb = add_verb(app, globals, "VERB", "one line", "Examples:\n  esscher VERB ...");
-//     verb->callback([&globals] { ... compute everything, then print_result(...) last ... });
+//   void add_VERB(const Command& app, Globals& globals) {
+//     const Command verb = add_verb(app, globals, "VERB", "one line", "Examples:\n  esscher VERB ...");
+//     verb.run([&globals] { ... compute everything, then print_result(...) last ... });
 //   }
 //
 // listed in cli/verbs.h. It throws typed errors; main.cc turns them into messages and exit codes.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "cli/command.h"
 #include "esscher/config/table.h"
 #include "esscher/json/json.h"
 
@@ -39,8 +39,8 @@ struct Globals {
 };
 
 // A subcommand with the common options; `examples` is the footer of its --help.
-CLI::App* add_verb(CLI::App& app, Globals& globals, const std::string& name,
-                   const std::string& description, const std::string& examples);
+Command add_verb(const Command& app, Globals& globals, const std::string& name,
+                 const std::string& description, const std::string& examples);
 
 // For bytes that are the result themselves; print_result() for documents. Call it last.
 void write_stdout(const std::string& bytes);

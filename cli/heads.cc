@@ -120,8 +120,8 @@ void run_heads(const HeadsArguments& arguments, const Globals& globals) {
 
 }  // namespace
 
-void add_heads(CLI::App& app, Globals& globals) {
-  CLI::App* verb = add_verb(
+void add_heads(const Command& app, Globals& globals) {
+  const Command verb = add_verb(
       app, globals, "heads", "Diagnose attention heads: linear in disguise, and from which length",
       "lin and lin_c are medians over queries of |T - T_lin| relative to |T| and to |T - mean V|;\n"
       "control is what Gaussian keys with the same moments and length would show, exactly.\n"
@@ -130,26 +130,21 @@ void add_heads(CLI::App& app, Globals& globals) {
       "  esscher heads dump.npz --causal --components 2,4,8 --json\n"
       "  esscher heads model.safetensors --export surrogates.safetensors");
   auto arguments = std::make_shared<HeadsArguments>();
-  verb->add_option("file", arguments->file, ".safetensors, .npz or a directory of .npy files")
-      ->required();
-  verb->add_option("--scale", arguments->scale,
-                   "score scale (default: the file's, else 1/sqrt(d))");
-  verb->add_flag("--causal", arguments->causal,
-                 "query i sees keys 0..i (default: the file's, else no)");
-  verb->add_flag("--no-causal", arguments->no_causal, "every query sees every key")
-      ->excludes("--causal");
-  verb->add_option("--components", arguments->components, "mixture sizes to try")
-      ->delimiter(',')
-      ->check(CLI::Range(2, 1024));
-  verb->add_option(
-          "--queries", arguments->queries,
-          "queries per head (default 128: of the second half if causal, else evenly spaced)")
-      ->check(CLI::PositiveNumber);
-  verb->add_option("--at", arguments->at, "numbers of the queries to use, from 0")->delimiter(',');
-  verb->add_option("--tolerance", arguments->tolerance, "lin_c that counts as linear")
-      ->check(CLI::PositiveNumber);
-  verb->add_option("--export", arguments->export_file, "write the surrogates as .safetensors");
-  verb->callback([arguments, &globals] { run_heads(*arguments, globals); });
+  verb.option("file", arguments->file, ".safetensors, .npz or a directory of .npy files")
+      .required();
+  verb.option("--scale", arguments->scale, "score scale (default: the file's, else 1/sqrt(d))");
+  verb.flag("--causal", arguments->causal, "query i sees keys 0..i (default: the file's, else no)");
+  verb.flag("--no-causal", arguments->no_causal, "every query sees every key").excludes("--causal");
+  verb.option("--components", arguments->components, "mixture sizes to try")
+      .delimiter(',')
+      .between(2, 1024);
+  verb.option("--queries", arguments->queries,
+              "queries per head (default 128: of the second half if causal, else evenly spaced)")
+      .positive();
+  verb.option("--at", arguments->at, "numbers of the queries to use, from 0").delimiter(',');
+  verb.option("--tolerance", arguments->tolerance, "lin_c that counts as linear").positive();
+  verb.option("--export", arguments->export_file, "write the surrogates as .safetensors");
+  verb.run([arguments, &globals] { run_heads(*arguments, globals); });
 }
 
 }  // namespace esscher::cli

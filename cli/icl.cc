@@ -1,40 +1,56 @@
+#include "esscher/config/icl.h"
+
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "cli/execute.h"
 #include "cli/icl_setup.h"
 #include "cli/verbs.h"
-#include "esscher/report/icl_report.h"
+#include "esscher/base/number_text.h"
+#include "esscher/json/training.h"
+#include "esscher/report/page_flow.h"
+#include "esscher/report/page_twins.h"
+#include "esscher/report/report.h"
 
 namespace esscher::cli {
 namespace {
 
-std::string show(const Json& value) {
-  if (value.is_number_float()) return fmt::format("{:.6g}", value.get<double>());
-  if (value.is_null()) return "-";
-  return value.is_string() ? value.get<std::string>() : dump(value);
+std::string show(const Value& value) {
+  if (const auto* x = std::get_if<double>(&value)) return std::isfinite(*x) ? brief(*x, 6) : "-";
+  if (const auto* n = std::get_if<std::int64_t>(&value)) return std::to_string(*n);
+  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  if (const auto* L = std::get_if<Length>(&value)) return L->text();
+  return "-";
 }
 
-// Aligned columns of rows of a document.
-std::string show_table(const Json& rows, const std::vector<const char*>& columns) {
-  std::vector<std::size_t> width;
-  for (const char* column : columns) {
-    std::size_t w = std::string_view(column).size();
-    for (const Json& row : rows) w = std::max(w, show(row.value(column, Json())).size());
-    width.push_back(w);
+// Aligned columns of typed rows.
+template <HasColumns Row>
+std::string show_table(const std::vector<Row>& rows, const std::vector<std::string>& columns) {
+  const std::vector<Column> all = columns_of<Row>();
+  std::vector<std::vector<std::string>> lines{columns};
+  for (const Row& row : rows) {
+    const Record record = record_of(row);
+    std::vector<std::string> line;
+    for (const std::string& name : columns) {
+      const auto at = std::ranges::find(all, name, &Column::name) - all.begin();
+      line.push_back(show(record.at(static_cast<std::size_t>(at))));
+    }
+    lines.push_back(std::move(line));
   }
   std::string text;
-  for (std::size_t c = 0; c < columns.size(); ++c) {
-    text += fmt::format("{:>{}}{}", columns[c], width[c], c + 1 < columns.size() ? "  " : "\n");
-  }
-  for (const Json& row : rows) {
+  for (const auto& line : lines) {
     for (std::size_t c = 0; c < columns.size(); ++c) {
-      text += fmt::format("{:>{}}{}", show(row.value(columns[c], Json())), width[c],
-                          c + 1 < columns.size() ? "  " : "\n");
+      std::size_t width = 0;
+      for (const auto& other : lines) width = std::max(width, other[c].size());
+      text += fmt::format("{:>{}}{}", line[c], width, c + 1 < columns.size() ? "  " : "\n");
     }
   }
   return text;
 }
 
-void warn_alpha(const Globals& globals, double alpha, double bound) {
+void warn_alpha(const Globals& globals, double alpha, const AnyTask& task) {
+  const double bound = balanced_start_bound(task.regression());
   if (alpha > 0 && alpha >= bound) {
     print_note(globals, fmt::format("warning: alpha = {:.6g} is outside the interval of the "
                                     "theorem, 0 < alpha < {:.6g}\n",
@@ -42,100 +58,93 @@ void warn_alpha(const Globals& globals, double alpha, double bound) {
   }
 }
 
+// The run of --out, if there is one.
+std::optional<Run> run_of(const Globals& globals, const char* verb, const Config& config) {
+  if (globals.out.empty()) return std::nullopt;
+  return open_run(globals.out,
+                  {.verb = verb, .config_toml = config.resolved_toml(), .seed = globals.seed});
+}
+
+void keep_page(Run& run, const Page& page) {
+  set_page(run, page);
+  if (run.is_writer()) write_report(run, page, run.directory() / "report.html");
+}
+
 }  // namespace
 
 void icl_risk(const Globals& globals, const IclOptions& options) {
   const Config config = icl_config(globals, options);
   const Table root = config.root();
-  RiskStudy study;
-  study.task = read_task(root);
-  const FlowConfig flow = read_flow(root, globals.seed);
-  study.risk = flow.risk;
-  study.lengths = parse_lengths(options.lengths);
-  const std::vector<Length> listed = read_lengths(root, {flow.length});
-  if (study.lengths.empty()) study.lengths = listed;
-  (void)read_eps(root);
-  if (options.model.empty()) {
-    const ModelConfig model = read_model(root, study.task);
-    check_one_head(model);
-    study.heads = {model.space.readout(model.theta0)};
-  } else {
-    study.heads = load_model(options.model);
-  }
-  skip_preset(root);
+  RiskProblem problem = options.model.empty()
+                            ? read_risk_problem(root, globals.seed)
+                            : read_risk_problem(root, globals.seed, load_model(options.model));
+  if (!options.lengths.empty()) problem.lengths = parse_lengths(options.lengths);
   config.check_all_used();
-  const Json document = risk_document(study);
-  print_result(globals, "icl-risk", document,
-               show_table(document["rows"], {"L", "model", "risk", "std_error", "engine"}));
+  const std::vector<RiskRow> rows = risk_rows(problem);
+  print_result(globals, "icl-risk", risk_document(rows),
+               show_table(rows, {"L", "model", "risk", "std_error", "engine"}));
 }
 
 void icl_flow(const Globals& globals, const IclOptions& options) {
   Config config = icl_config(globals, options);
   set_length(config, options);
-  const FlowStudy study = read_flow_study(config.root(), globals.seed);
-  (void)read_lengths(config.root(), {});
-  (void)read_eps(config.root());
+  const FlowProblem problem = read_flow_problem(config.root(), globals.seed);
   config.check_all_used();
-  warn_alpha(globals, study.alpha, balanced_start_bound(study.task));
-  const std::vector<Json> rows = run_study(
-      globals, "icl flow", config, {"flow"}, [&](std::size_t) { return flow_rows(study); },
-      flow_document,
-      [&](const std::vector<Json>& r) {
-        return flow_report(r, rerun(globals, "icl flow", options));
-      });
-  const Json document = flow_document(rows);
-  const Json summary = Json::array({document});
+  warn_alpha(globals, problem.alpha, problem.setup.task);
+  std::optional<Run> run = run_of(globals, "icl flow", config);
+  const FlowRecord flow =
+      assemble_flow(rows_of_cells(globals, run ? &*run : nullptr, flow_cells(problem)));
+  const Json document = flow_document(flow);
+  if (run) {
+    run->set_document("model", document);
+    keep_page(*run, flow_page(flow, rerun(globals, "icl flow", options)));
+  }
   print_result(globals, "icl-flow", document,
-               show_table(summary, {"model", "L", "status", "t", "risk", "bayes", "gradient_norm",
-                                    "conserved_drift", "energy_defect", "limit_distance"}));
+               show_table(std::vector<FlowRow>{flow.summary},
+                          {"model", "L", "status", "t", "risk", "bayes", "gradient_norm",
+                           "conserved_drift", "energy_defect", "limit_distance"}));
 }
 
 void icl_compare(const Globals& globals, const IclOptions& options) {
   const Config config = icl_config(globals, options);
-  const Table root = config.root();
-  CompareStudy study = read_compare_study(root, globals.seed);
-  if (!options.lengths.empty()) study.lengths = parse_lengths(options.lengths);
+  CompareProblem problem = read_compare_problem(config.root(), globals.seed);
+  if (!options.lengths.empty()) problem.lengths = parse_lengths(options.lengths);
   config.check_all_used();
-  const FlowStudy flow = read_flow_study(root, globals.seed);
-  warn_alpha(globals, flow.alpha, balanced_start_bound(flow.task));
-  const std::vector<Json> rows = run_study(
-      globals, "icl compare", config, compare_keys(study),
-      [&](std::size_t i) { return compare_rows(study, i); }, nullptr,
-      [&](const std::vector<Json>& r) {
-        return compare_report(r, rerun(globals, "icl compare", options));
-      });
-  const Json document = compare_document(rows);
+  warn_alpha(globals, read_flow_problem(config.root(), globals.seed).alpha, problem.setup.task);
+  std::optional<Run> run = run_of(globals, "icl compare", config);
+  const CompareResult result =
+      assemble_twins(rows_of_cells(globals, run ? &*run : nullptr, twin_cells(problem)));
+  if (run) keep_page(*run, twins_page(result, rerun(globals, "icl compare", options)));
   std::string text =
-      show_table(document["rows"], {"model", "L", "status", "limiting_risk", "std_error", "bayes",
-                                    "excess", "sup_distance", "sup_gradient_gap", "horizon"});
-  if (!document["lengths"].empty()) {
-    text += "\n" + show_table(document["lengths"], {"model", "eps", "length", "risk"});
+      show_table(result.twins, {"model", "L", "status", "limiting_risk", "std_error", "bayes",
+                                "excess", "sup_distance", "sup_gradient_gap", "horizon"});
+  if (!result.lengths.empty()) {
+    text += "\n" + show_table(result.lengths, {"model", "eps", "length", "risk"});
   }
-  print_result(globals, "icl-compare", document, text);
+  print_result(globals, "icl-compare", compare_document(result), text);
 }
 
-void add_icl(CLI::App& app, Globals& globals) {
-  CLI::App* icl = app.add_subcommand("icl", "in-context regression: risks, flows, training");
-  icl->require_subcommand(1);
-  icl->footer("'esscher icl risk --help' and so on show examples.");
+void add_icl(const Command& app, Globals& globals) {
+  const Command icl = app.add("icl", "in-context regression: risks, flows, training");
+  icl.require_verb();
+  icl.footer("'esscher icl risk --help' and so on show examples.");
   // The options live as long as the program, as Globals do.
   static IclOptions options;
   const auto add = [&](const char* name, const char* text, const char* examples,
                        void (*run)(const Globals&, const IclOptions&)) {
-    CLI::App* verb = add_verb(*icl, globals, name, text, examples);
-    verb->add_option("--preset", options.preset, "a published setting, see 'esscher presets'")
-        ->type_name("NAME");
-    verb->add_option("--length", options.lengths, "prompt lengths, e.g. 10,1e6,inf")
-        ->type_name("L,..");
-    verb->callback([&globals, run] { run(globals, options); });
+    const Command verb = add_verb(icl, globals, name, text, examples);
+    verb.option("--preset", options.preset, "a published setting, see 'esscher presets'")
+        .type_name("NAME");
+    verb.option("--length", options.lengths, "prompt lengths, e.g. 10,1e6,inf").type_name("L,..");
+    verb.run([&globals, run] { run(globals, options); });
     return verb;
   };
   add("risk", "exact risks of a model at any prompt length, beside Bayes",
       "Examples:\n  esscher icl risk --set task.dim=5 --length 10,1000,inf\n"
       "  esscher icl risk --model RUN --length 1e4 --set task.query_cov=4.0",
       icl_risk)
-      ->add_option("--model", options.model, "a run of icl flow or icl train, or its JSON")
-      ->type_name("RUN");
+      .option("--model", options.model, "a run of icl flow or icl train, or its JSON")
+      .type_name("RUN");
   add("flow", "gradient flow of the exact risk",
       "Examples:\n  esscher icl flow --set task.dim=5 --length inf\n"
       "  esscher icl flow --preset zfb-shifts --out RUN",

@@ -5,10 +5,9 @@
 #include <filesystem>
 #include <sstream>
 
-#include "cli/execute.h"
 #include "esscher/base/error.h"
 #include "esscher/io/file.h"
-#include "esscher/report/report.h"
+#include "esscher/json/training.h"
 #include "esscher/store/run.h"
 
 namespace esscher::cli {
@@ -60,27 +59,6 @@ std::string rerun(const Globals& globals, const char* verb, const IclOptions& op
   for (const std::string& set : globals.set) text += " --set '" + set + "'";
   if (globals.has_seed) text += fmt::format(" --seed {}", globals.seed);
   return text;
-}
-
-std::vector<Json> run_study(const Globals& globals, const std::string& verb, const Config& config,
-                            const std::vector<std::string>& keys,
-                            const std::function<std::vector<Json>(std::size_t)>& compute,
-                            const std::function<Json(const std::vector<Json>&)>& model,
-                            const std::function<Json(const std::vector<Json>&)>& report) {
-  std::vector<Json> rows;
-  if (globals.out.empty()) {
-    for (std::size_t i = 0; i < keys.size(); ++i) {
-      for (Json& row : compute(i)) rows.push_back(std::move(row));
-    }
-    return rows;
-  }
-  Run run = open_run(globals.out, {verb, config.resolved_toml(), globals.seed});
-  if (!run_cells(run, keys, compute, exec_options(globals))) end_shard(globals, run);
-  rows = run.rows();
-  if (model) run.set_document("model", model(rows));
-  run.set_document("report", report(rows));
-  if (run.is_writer()) write_report(run, fs::path(globals.out) / "report.html");
-  return rows;
 }
 
 }  // namespace esscher::cli

@@ -1,13 +1,11 @@
-// What the verbs `icl risk|flow|train|compare` share: where the configuration comes from, and runs.
+// What the verbs `icl risk|flow|train|compare` share: where the configuration comes from, and models.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "cli/globals.h"
-#include "esscher/config/icl.h"
-#include "esscher/training/study.h"
+#include "esscher/risk/readout.h"
 
 namespace esscher::cli {
 
@@ -26,20 +24,11 @@ std::vector<Length> parse_lengths(const std::string& text);
 // train.length from a --length that names one length.
 void set_length(Config& config, const IclOptions& options);
 
-// The heads of --model: the document "model" of a run, or a JSON file (heads_of in training/study.h).
+// The heads of --model: the document "model" of a run, or a JSON file (heads_of in json/training.h).
 std::vector<Readout> load_model(const std::string& model);
 
 // The command that made a run, shown in its report.
 std::string rerun(const Globals& globals, const char* verb, const IclOptions& options);
-
-// Rows of the cells, in order. With --out they are computed into a run there (resumed if it exists)
-// and the documents "model" (if wanted) and "report" are added to it; without, they are computed
-// here.
-std::vector<Json> run_study(const Globals& globals, const std::string& verb, const Config& config,
-                            const std::vector<std::string>& keys,
-                            const std::function<std::vector<Json>(std::size_t)>& compute,
-                            const std::function<Json(const std::vector<Json>&)>& model,
-                            const std::function<Json(const std::vector<Json>&)>& report);
 
 void icl_risk(const Globals& globals, const IclOptions& options);
 void icl_flow(const Globals& globals, const IclOptions& options);

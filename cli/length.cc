@@ -9,8 +9,9 @@
 #include "cli/verbs.h"
 #include "esscher/base/length_grid.h"
 #include "esscher/concentration/bound.h"
-#include "esscher/config/icl.h"
+#include "esscher/config/presets.h"
 #include "esscher/config/sweep.h"
+#include "esscher/json/concentration.h"
 #include "esscher/measure/gaussian_view.h"
 
 namespace esscher::cli {
@@ -28,7 +29,7 @@ std::string answer_text(const LengthAnswer& a, std::int64_t bound) {
   std::string out;
   if (a.length) {
     out = fmt::format("L = {}  ({}, {} engine)\nD(L) = {:.6g} <= eps = {:.6g}\n", *a.length,
-                      a.status, name(a.engine), a.value, a.eps);
+                      name(a.status), name(a.engine), a.value, a.eps);
     if (std::isfinite(a.value_before)) out += fmt::format("D(L-1) = {:.6g}\n", a.value_before);
   } else {
     out = fmt::format("never ({} engine)\n", name(a.engine));
@@ -49,11 +50,12 @@ std::int64_t bound_answer(const Problem& problem, const LengthAnswer& answer,
                           const LengthOptions& options) {
   const bool closed = answer.engine == Engine::exact && problem.nu && gaussian_law(problem.mu) &&
                       gaussian_law(*problem.nu);
-  StudyOptions sweep{length_grid(4, closed ? 1000000 : 2000, closed ? 1 : 3), {options.metric}};
-  sweep.engine = answer.engine;
-  sweep.queries = options.queries;
-  sweep.replicates = options.replicates;
-  sweep.seed = options.seed;
+  const StudyOptions sweep{.lengths = length_grid(4, closed ? 1000000 : 2000, closed ? 1 : 3),
+                           .metrics = {options.metric},
+                           .engine = answer.engine,
+                           .queries = options.queries,
+                           .replicates = options.replicates,
+                           .seed = options.seed};
   const StudyResult curve = study(problem, sweep);
   const auto p = options.metric == Metric::output ? Proposition::prop31 : Proposition::prop34;
   const BoundReport bound = check_bound(p, problem, curve, options.seed);
@@ -64,7 +66,7 @@ void execute(const Globals& globals, const Flags& flags) {
   const Config config = globals.load_config(flags.preset);
   const Problem problem = read_problem(config.root());
   const StudyOptions sweep = read_sweep(config.root(), globals.seed);
-  skip_preset(config.root());
+  allow_preset(config.root());
   config.check_all_used();
   LengthOptions options;
   options.eps = flags.eps;
@@ -89,8 +91,8 @@ void execute(const Globals& globals, const Flags& flags) {
 
 }  // namespace
 
-void add_length(CLI::App& app, Globals& globals) {
-  CLI::App* verb =
+void add_length(const Command& app, Globals& globals) {
+  const Command verb =
       add_verb(app, globals, "length", "The shortest prompt whose mean-square error is at most eps",
                "Reads [measure], [attention], [query] (N(0,I) unless given) and engine, queries, "
                "replicates of [sweep].\n"
@@ -100,20 +102,17 @@ void add_length(CLI::App& app, Globals& globals) {
                "  esscher length --eps 0.01 --relative --metric grad_u --config exp.toml --json\n"
                "  esscher length --eps 1e-2 --quantile 0.95 --config exp.toml");
   const auto flags = std::make_shared<Flags>();
-  verb->add_option("--eps", flags->eps, "largest mean-square error allowed")
-      ->required()
-      ->check(CLI::PositiveNumber);
-  verb->add_option("--preset", flags->preset, "a published setting, see 'esscher presets'")
-      ->type_name("NAME");
-  verb->add_option("--metric", flags->metric, "what is compared with its limit")
-      ->check(CLI::IsMember({"output", "grad_v", "grad_u", "grad_k", "grad_q"}))
-      ->capture_default_str();
-  verb->add_flag("--relative", flags->relative,
-                 "eps is a fraction of the squared size of the limit");
-  verb->add_option("--quantile", flags->quantile,
-                   "this quantile of the error over queries, instead of the average")
-      ->check(CLI::Range(1e-6, 1 - 1e-6));
-  verb->callback([&globals, flags] { execute(globals, *flags); });
+  verb.option("--eps", flags->eps, "largest mean-square error allowed").required().positive();
+  verb.option("--preset", flags->preset, "a published setting, see 'esscher presets'")
+      .type_name("NAME");
+  verb.option("--metric", flags->metric, "what is compared with its limit")
+      .one_of(enum_words<Metric>())
+      .show_default();
+  verb.flag("--relative", flags->relative, "eps is a fraction of the squared size of the limit");
+  verb.option("--quantile", flags->quantile,
+              "this quantile of the error over queries, instead of the average")
+      .between(1e-6, 1 - 1e-6);
+  verb.run([&globals, flags] { execute(globals, *flags); });
 }
 
 }  // namespace esscher::cli

@@ -59,8 +59,8 @@ void run_limit(const Globals& globals, const LimitOptions& options) {
 
 }  // namespace
 
-void add_limit(CLI::App& app, Globals& globals) {
-  CLI::App* verb = add_verb(
+void add_limit(const Command& app, Globals& globals) {
+  const Command verb = add_verb(
       app, globals, "limit", "Attention under a measure: the limit of an infinite prompt",
       "Reads [measure], [attention] (U, V or K, Q, V; identity unless given) and [query].\n"
       "tau2 is the variance of the score <U z, token>; exp(tau2) is the prompt length below which\n"
@@ -71,12 +71,11 @@ void add_limit(CLI::App& app, Globals& globals) {
       "  esscher limit --set measure.type=sphere --set measure.dim=3 --set query.type=gaussian \\\n"
       "                --set query.dim=3 --queries 4 --derivatives --json");
   const auto options = std::make_shared<LimitOptions>();
-  verb->add_flag("--derivatives", options->derivatives,
-                 "add the Jacobians of the output in z, U and V");
-  verb->add_option("--queries", options->queries, "queries to draw if [query] is a measure")
-      ->type_name("N")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1000000}));
-  verb->callback([&globals, options] { run_limit(globals, *options); });
+  verb.flag("--derivatives", options->derivatives, "add the Jacobians of the output in z, U and V");
+  verb.option("--queries", options->queries, "queries to draw if [query] is a measure")
+      .type_name("N")
+      .between(std::int64_t{1}, std::int64_t{1000000});
+  verb.run([&globals, options] { run_limit(globals, *options); });
 }
 
 }  // namespace esscher::cli

@@ -24,14 +24,13 @@ int report(const char* message, int code) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app{
+  const Program program(
+      "esscher",
       "Softmax attention as an operator on measures: what an infinite prompt does, and how far a\n"
       "finite one is from it.",
-      "esscher"};
-  app.set_version_flag("--version",
-                       std::string("esscher ") + kVersion + " (" + build_commit() + ")");
+      std::string("esscher ") + kVersion + " (" + build_commit() + ")");
+  const Command app = program.root();
   app.footer("'esscher VERB --help' explains a verb and shows examples.");
-  app.require_subcommand(1);
   Globals globals;
   add_limit(app, globals);
   add_attend(app, globals);
@@ -47,12 +46,7 @@ int run(int argc, char** argv) {
   add_presets(app, globals);
   add_paper(app, globals);
   add_targets(app, globals);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kBadInput;
-  }
-  return 0;
+  return program.parse(argc, argv, kBadInput);
 }
 
 }  // namespace

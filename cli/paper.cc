@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
-
 #include "cli/execute.h"
 #include "cli/verbs.h"
+#include "esscher/paper/statements.h"
+#include "esscher/report/page_json.h"
 #include "esscher/report/report.h"
 
 namespace esscher::cli {
@@ -19,26 +19,41 @@ struct PaperOptions {
 };
 
 paper::Options paper_options(const Globals& globals, const PaperOptions& given) {
-  paper::Options options;
-  options.size = given.full ? paper::Size::full : paper::parse_size(given.size);
-  options.seed = globals.seed;
-  const char* plant = std::getenv("ESSCHER_PLANT");  // for tests, see paper::Options
-  if (plant != nullptr) options.plant = plant;
-  return options;
+  return {.size = given.full ? paper::Size::full : parse_enum<paper::Size>(given.size),
+          .seed = globals.seed};
 }
 
-std::string summary_text(const Json& summary, const std::string& page) {
+Json section_summary(const Section& section) {
+  const Json whole = section_json(section);
+  return {{"id", section.id},
+          {"title", section.title},
+          {"status", name(section.verdict->status)},
+          {"verdict", section.verdict->text},
+          {"hypotheses", whole.at("hypotheses")},
+          {"tables", whole.at("tables")}};
+}
+
+Json summary_json(const paper::Options& options, const std::vector<Section>& sections) {
+  Json summary = {
+      {"size", name(options.size)}, {"seed", options.seed}, {"sections", Json::array()}};
+  for (const Section& section : sections) {
+    summary["sections"].push_back(section_summary(section));
+  }
+  return summary;
+}
+
+std::string summary_text(const std::vector<Section>& sections, const std::string& page) {
   std::string text;
-  for (const Json& section : summary["sections"]) {
-    text += fmt::format("{:<13} {}\n              {}\n", section["status"].get<std::string>(),
-                        section["title"].get<std::string>(), section["verdict"].get<std::string>());
+  for (const Section& section : sections) {
+    text += fmt::format("{:<13} {}\n              {}\n", name(section.verdict->status),
+                        section.title, section.verdict->text);
   }
   return text + fmt::format("report: {}\n", page);
 }
 
 void run_verb(const Globals& globals, const PaperOptions& given) {
   const paper::Options options = paper_options(globals, given);
-  for (const std::string& id : given.sections) (void)paper::section(id);
+  for (const std::string& id : given.sections) (void)paper::statement(id);
   std::string directory = globals.out;
   if (directory.empty()) {
     directory = options.size == paper::Size::quick
@@ -46,29 +61,29 @@ void run_verb(const Globals& globals, const PaperOptions& given) {
                     : fmt::format("runs/paper-{}", name(options.size));
   }
   Run run = open_run(directory, paper::paper_run(options));
-  const std::optional<Json> done =
+  const paper::PaperResult result =
       paper::run_paper(run, options, given.sections, exec_options(globals));
-  if (!done) end_shard(globals, run);
-  Json summary = *done;
+  if (!result.complete) end_shard(globals, run);
   const std::filesystem::path page = run.directory() / "report.html";
   if (run.is_writer()) write_report(run, page);
+  Json summary = summary_json(options, result.sections);
   summary["run"] = directory;
   summary["report"] = page.string();
   run.flush();
   if (!run.is_writer()) return;
   Globals print = globals;
   print.out.clear();  // the run is what --out holds
-  print_result(print, "paper", summary, summary_text(summary, page.string()));
+  print_result(print, "paper", summary, summary_text(result.sections, page.string()));
 }
 
 }  // namespace
 
-void add_paper(CLI::App& app, Globals& globals) {
+void add_paper(const Command& app, Globals& globals) {
   std::string ids;
-  for (const paper::Section& s : paper::sections()) {
+  for (const paper::Statement& s : paper::statements()) {
     ids += fmt::format("  {:<13} {}\n", s.id, s.title);
   }
-  CLI::App* verb =
+  const Command verb =
       add_verb(app, globals, "paper", "The paper, statement by statement: measured, judged, drawn",
                "Writes a run and its report.html to runs/paper (or --out DIR); the same command "
                "resumes it.\n"
@@ -79,13 +94,10 @@ void add_paper(CLI::App& app, Globals& globals) {
                    "  esscher paper --section lemma-2.1 --out runs/lemma\n"
                    "  esscher paper --full --out runs/paper-full");
   const auto options = std::make_shared<PaperOptions>();
-  verb->add_option("--size", options->size, "tiny (seconds), quick (minutes) or full")
-      ->type_name("SIZE");
-  verb->add_flag("--full", options->full,
-                 "the authors' complete training experiment (long; resumes)");
-  verb->add_option("--section", options->sections, "only this section; may be repeated")
-      ->type_name("ID");
-  verb->callback([&globals, options] { run_verb(globals, *options); });
+  verb.option("--size", options->size, "tiny (seconds), quick (minutes) or full").type_name("SIZE");
+  verb.flag("--full", options->full, "the authors' complete training experiment (long; resumes)");
+  verb.option("--section", options->sections, "only this section; may be repeated").type_name("ID");
+  verb.run([&globals, options] { run_verb(globals, *options); });
 }
 
 }  // namespace esscher::cli

@@ -6,12 +6,13 @@
 
 namespace esscher::cli {
 
-void add_presets(CLI::App& app, Globals& globals) {
-  CLI::App* verb = add_verb(app, globals, "presets", "published settings, runnable by name",
-                            "Examples:\n  esscher presets\n  esscher presets --show von-oswald");
+void add_presets(const Command& app, Globals& globals) {
+  const Command verb =
+      add_verb(app, globals, "presets", "published settings, runnable by name",
+               "Examples:\n  esscher presets\n  esscher presets --show von-oswald");
   static std::string show;
-  verb->add_option("--show", show, "print the configuration of one preset")->type_name("NAME");
-  verb->callback([&globals] {
+  verb.option("--show", show, "print the configuration of one preset").type_name("NAME");
+  verb.run([&globals] {
     if (!show.empty()) (void)load_preset(show);
     Json rows = Json::array();
     std::string text;

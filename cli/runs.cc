@@ -29,28 +29,28 @@ void list(const Globals& globals, const std::string& directory) {
 
 }  // namespace
 
-void add_runs(CLI::App& app, Globals& globals) {
-  CLI::App* verb = app.add_subcommand("runs", "List runs, or merge shards made on other machines");
-  verb->footer(
+void add_runs(const Command& app, Globals& globals) {
+  const Command verb = app.add("runs", "List runs, or merge shards made on other machines");
+  verb.footer(
       "Examples:\n  esscher runs\n  esscher runs results --json\n"
       "  esscher runs merge shard1 shard2 --out whole");
   auto directory = std::make_shared<std::string>(".");
-  verb->add_option("dir", *directory, "folder to look in, two levels deep")->type_name("DIR");
-  verb->add_flag("--json", globals.json, "print one JSON document instead of text");
-  CLI::App* merge = verb->add_subcommand(
-      "merge", "Make one run from shards: same configuration, cells disjoint or equal");
+  verb.option("dir", *directory, "folder to look in, two levels deep").type_name("DIR");
+  verb.flag("--json", globals.json, "print one JSON document instead of text");
+  const Command merge =
+      verb.add("merge", "Make one run from shards: same configuration, cells disjoint or equal");
   auto shards = std::make_shared<std::vector<std::string>>();
   auto out = std::make_shared<std::string>();
-  merge->add_option("shards", *shards, "run directories")->required()->type_name("RUN");
-  merge->add_option("--out", *out, "directory of the merged run")->required()->type_name("DIR");
-  merge->callback([&globals, shards, out] {
+  merge.option("shards", *shards, "run directories").required().type_name("RUN");
+  merge.option("--out", *out, "directory of the merged run").required().type_name("DIR");
+  merge.run([&globals, shards, out] {
     merge_runs({shards->begin(), shards->end()}, *out);
     const auto [done, total] = Run::open(*out).status();
     print_result(globals, "merge", {{"run", *out}, {"done", done}, {"total", total}},
                  fmt::format("{}: {} of {} cells\n", *out, done, total));
   });
-  verb->callback([&globals, verb, directory] {
-    if (verb->get_subcommands().empty()) list(globals, *directory);
+  verb.run([&globals, verb, directory] {
+    if (!verb.verb_given()) list(globals, *directory);
   });
 }
 

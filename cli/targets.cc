@@ -5,13 +5,13 @@
 
 namespace esscher::cli {
 
-void add_targets(CLI::App& app, Globals& globals) {
-  CLI::App* verb = add_verb(app, globals, "targets", "List the CPU variants of the kernels",
-                            "Best first. ESSCHER_TARGET=NAME forces another.\n"
-                            "Examples:\n"
-                            "  esscher targets\n"
-                            "  ESSCHER_TARGET=SSE4 esscher targets --json");
-  verb->callback([&globals] {
+void add_targets(const Command& app, Globals& globals) {
+  const Command verb = add_verb(app, globals, "targets", "List the CPU variants of the kernels",
+                                "Best first. ESSCHER_TARGET=NAME forces another.\n"
+                                "Examples:\n"
+                                "  esscher targets\n"
+                                "  ESSCHER_TARGET=SSE4 esscher targets --json");
+  verb.run([&globals] {
     const std::vector<std::string> names = simd::supported_targets();
     const std::string in_use = simd::active_target();
     Json document{{"in_use", in_use}, {"targets", names}};

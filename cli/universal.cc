@@ -38,8 +38,8 @@ void run_universal(const Globals& globals, const UniversalOptions& options) {
 
 }  // namespace
 
-void add_universal(CLI::App& app, Globals& globals) {
-  CLI::App* verb = add_verb(
+void add_universal(const Command& app, Globals& globals) {
+  const Command verb = add_verb(
       app, globals, "universal", "Exact scalar functions of a Gaussian prompt of length L",
       "For L scores s_l ~ N(0, tau^2) with softmax weights w and S = sum w s:\n"
       "  M1 = E[S],  M2c = E[(S - tau^2)^2],  H = E[sum w^2].  Cost does not grow with L.\n"
@@ -47,13 +47,13 @@ void add_universal(CLI::App& app, Globals& globals) {
       "  esscher universal --length 1000 --tau 1.5\n"
       "  esscher universal --length 1e12 --tau 3 --json");
   const auto options = std::make_shared<UniversalOptions>();
-  verb->add_option("--length", options->length, "prompt length: an integer, 1e6, or inf")
-      ->type_name("L")
-      ->required();
-  verb->add_option("--tau", options->tau, "standard deviation of the scores, 0 to 600")
-      ->type_name("T")
-      ->required();
-  verb->callback([&globals, options] { run_universal(globals, *options); });
+  verb.option("--length", options->length, "prompt length: an integer, 1e6, or inf")
+      .type_name("L")
+      .required();
+  verb.option("--tau", options->tau, "standard deviation of the scores, 0 to 600")
+      .type_name("T")
+      .required();
+  verb.run([&globals, options] { run_universal(globals, *options); });
 }
 
 }  // namespace esscher::cli

@@ -5,19 +5,19 @@
 
 namespace esscher::cli {
 
-void add_limit(CLI::App& app, Globals& globals);
-void add_attend(CLI::App& app, Globals& globals);
-void add_universal(CLI::App& app, Globals& globals);
-void add_heads(CLI::App& app, Globals& globals);
-void add_runs(CLI::App& app, Globals& globals);
-void add_report(CLI::App& app, Globals& globals);
-void add_export(CLI::App& app, Globals& globals);
-void add_concentration(CLI::App& app, Globals& globals);
-void add_length(CLI::App& app, Globals& globals);
-void add_bench(CLI::App& app, Globals& globals);
-void add_icl(CLI::App& app, Globals& globals);
-void add_presets(CLI::App& app, Globals& globals);
-void add_paper(CLI::App& app, Globals& globals);
-void add_targets(CLI::App& app, Globals& globals);
+void add_limit(const Command& app, Globals& globals);
+void add_attend(const Command& app, Globals& globals);
+void add_universal(const Command& app, Globals& globals);
+void add_heads(const Command& app, Globals& globals);
+void add_runs(const Command& app, Globals& globals);
+void add_report(const Command& app, Globals& globals);
+void add_export(const Command& app, Globals& globals);
+void add_concentration(const Command& app, Globals& globals);
+void add_length(const Command& app, Globals& globals);
+void add_bench(const Command& app, Globals& globals);
+void add_icl(const Command& app, Globals& globals);
+void add_presets(const Command& app, Globals& globals);
+void add_paper(const Command& app, Globals& globals);
+void add_targets(const Command& app, Globals& globals);
 
 }  // namespace esscher::cli

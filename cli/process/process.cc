@@ -70,6 +70,8 @@ void abandon_process(int exit_code) {
 }
 
 ExecOptions watched_options(const Shard& shard, bool quiet) {
+  // Only the first rank says how to resume. A signal ends another rank at once, and mpirun all of them.
+  if (!is_first_rank()) return {.shard = shard, .progress = {}, .stop = nullptr, .abandon = {}};
   // Both live as long as the options do.
   const auto bar = std::make_shared<CellBar>(quiet);
   const auto signals = std::make_shared<StopSignals>();

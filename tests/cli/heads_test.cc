@@ -1,6 +1,8 @@
 // `esscher heads` and `esscher attend --head` as scripts see them.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "tests/cli/program.h"
 #include "tests/testing.h"
 
@@ -9,8 +11,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-const std::string kSample =
-    std::string(ESSCHER_SOURCE_DIR) + "/tests/data/sample-heads.safetensors";
+const std::string kSample = testing::source_dir() + "/tests/data/sample-heads.safetensors";
 
 TEST_F(Program, HeadsGivesOneRowPerHeadAndARunThatResumes) {
   const std::string command =
@@ -34,6 +35,24 @@ TEST_F(Program, HeadsGivesOneRowPerHeadAndARunThatResumes) {
   EXPECT_TRUE(std::filesystem::exists(file("run") / "report.html"));
   EXPECT_EQ(run(command).out, got.out);
   EXPECT_EQ(run(command + " --tolerance 0.2").code, 2);  // another study in the same place
+}
+
+// One line per head in CSV; lists of rows stay lists in JSON. No column holds a document as text.
+TEST_F(Program, ARunOfHeadsKeepsTypedRows) {
+  const std::string directory = file("run").string();
+  ASSERT_EQ(run("heads " + kSample + " --components 2 --queries 8 --quiet --out " + directory).code,
+            0);
+  const std::string csv = run("export " + directory + " --csv").out;
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 5);
+  EXPECT_THAT(csv, ::testing::Not(HasSubstr("detail")));
+  EXPECT_THAT(csv, HasSubstr(",linear_from,verdict_kind,verdict,reason,"));
+  const Json rows = run("export " + directory + " --json").json().at("rows");
+  ASSERT_EQ(rows.size(), 4u);
+  for (const Json& row : rows) {
+    EXPECT_TRUE(row.at("linear_from").is_number_integer());
+    EXPECT_GT(row.at("mixtures").at(0).at("split_lin_c").get<double>(), 0);
+    EXPECT_EQ(row.at("score_histogram").size(), 50u);
+  }
 }
 
 TEST_F(Program, ExportedSurrogatesReproduceTheReportedErrors) {

@@ -12,8 +12,11 @@
 
 #include "esscher/io/file.h"
 #include "esscher/json/json.h"
+#include "tests/testing.h"
 
 namespace esscher {
+
+inline std::string esscher_program() { return testing::binary_dir() + "/cli/esscher"; }
 
 struct Outcome {
   int code;
@@ -39,7 +42,7 @@ class Program : public ::testing::Test {
 
   Outcome run(const std::string& arguments, const std::string& redirect = "") {
     const std::string command =
-        std::string(ESSCHER_PROGRAM) + " " + arguments + " 2>" + file("stderr").string() + redirect;
+        esscher_program() + " " + arguments + " 2>" + file("stderr").string() + redirect;
     FILE* pipe = ::popen(command.c_str(), "r");
     std::string out;
     std::array<char, 4096> buffer{};
