@@ -13,7 +13,9 @@ from .types import ArrayLike, MeasureLike
 
 @dataclass(frozen=True)
 class Concentration(Charted):
-    """D(L) over a grid of lengths. ``rows`` and ``fits`` are the records of ``esscher concentration --json``.
+    """D(L) over a grid of lengths. ``rows`` and ``fits`` have the keys of ``esscher concentration --json``.
+
+    Numbers stay numbers: an infinite constant is ``inf``, an unknown bias is ``nan``.
 
     >>> import numpy as np, esscher as es
     >>> mu = es.Gaussian(np.eye(2))
@@ -50,12 +52,14 @@ class LengthAnswer:
     >>> answer = es.shortest_length(mu, es.Attention(U=[[0.5]]), mu, 0.01)
     >>> answer.value <= 0.01 < answer.value_before     # at the answer, and one token before
     True
+
+    ``value_before`` is ``nan`` if one token is enough, ``value`` too if there is no limit to be near.
     """
 
     length: Optional[int]
     status: str
-    value: Optional[float]
-    value_before: Optional[float]
+    value: float
+    value_before: float
     details: Dict[str, Any]
 
 

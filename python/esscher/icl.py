@@ -177,7 +177,7 @@ def balanced_start(task: AnyTask, alpha: Optional[float] = None) -> Readout:
     return Readout(*_esscher.balanced_start(dim - 1, 0.5 if alpha is None else alpha))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Flow(Charted):
     """A path of gradient flow: times t [n], risk [n], parameters theta [n,p], and where it ended.
 

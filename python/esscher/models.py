@@ -43,7 +43,7 @@ def risk(
     return Estimate(*found)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Comparison(Charted):
     """Twin trajectories: ``rows`` one summary per model and length, ``path`` their course in time.
 
@@ -62,7 +62,6 @@ class Comparison(Charted):
         rows = [
             {"t": p["t"], "distance": p["distance"], "twin": f"{p['model']} L={p['L']}"}
             for p in self.path
-            if p.get("distance") is not None
         ]
         return lines(rows, "t", "distance", "twin", log_x=True, log_y=True, title="distance of the twins")
 
@@ -97,7 +96,7 @@ def compare(
     >>> task = es.LinearRegressionTask(2)
     >>> c = es.compare(task, [10, 1000], kinds=["linear"], parametrisation="block", eps=[0.1])
     >>> [(row["model"], row["L"], round(row["limiting_risk"], 4)) for row in c.rows]
-    [('infinity', 'inf', 0.0), ('linear', 10, 0.2308), ('linear', 1000, 0.003)]
+    [('infinity', inf, 0.0), ('linear', 10, 0.2308), ('linear', 1000, 0.003)]
     >>> c.lengths[0]["length"]
     27
     """

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Dict, List, NamedTuple
+from typing import Any, Dict, List, NamedTuple, Sequence, Union
 
 from . import _esscher
 from .charts import Charted, Spec, lines
-from .icl import AnyTask, LinearRegressionTask, Readout
+from .icl import AnyTask, Readout
 from .types import Length
 
 
@@ -26,7 +26,7 @@ class LossPoint(NamedTuple):
     std_error: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Training(Charted):
     """A training run: loss curve and the heads (U, r) it ended with.
 
@@ -61,6 +61,7 @@ def train(
     heads: int = 1,
     init: str = "balanced",
     alpha: float = 0.1,
+    start: Union[None, Readout, Sequence[Readout]] = None,
     score_scale: float = 1.0,
     optimizer: str = "sgd",
     learning_rate: float = 1e-3,
@@ -77,7 +78,9 @@ def train(
     """Train on fresh prompts of this length; the loss is the squared error (no one half).
 
     task may be your own (``UserTask``). optimizer: "sgd" (momentum), "adam" or "adamw" (beta1, beta2,
-    epsilon, weight_decay), as in PyTorch. init: "balanced" (alpha), "torch", "identity" or "dense". gradient: "sampled" draws scores instead of tokens (Gaussian
+    epsilon, weight_decay), as in PyTorch. init: where training starts, with the words of TOML:
+    "balanced" (alpha), "torch", "identity" (alpha) or "dense", which takes ``start``, a Readout per head.
+    gradient: "sampled" draws scores instead of tokens (Gaussian
     features), "direct" draws every token (any task, finite or infinite length of your own tasks),
     "exact" follows the population loss (one head, Gaussian features); "auto" is sampled for Gaussian
     features, else direct. A run is a pure function of its arguments: same bits for any number of threads.
@@ -87,13 +90,12 @@ def train(
     >>> t.status, t.steps, t.curve[-1].loss < t.curve[0].loss
     ('running', 200, True)
     """
-    if gradient == "auto":
-        gaussian = isinstance(task, LinearRegressionTask) and task.features == "gaussian"
-        gradient = "sampled" if gaussian else "direct"
+    heads_given = [start] if isinstance(start, Readout) else list(start or [])
     options: Dict[str, Any] = dict(
         model=model, parametrisation=parametrisation, heads=heads, init=init, alpha=alpha,
         score_scale=score_scale, optimizer=optimizer, learning_rate=learning_rate, momentum=momentum,
         beta1=beta1, beta2=beta2, epsilon=epsilon, weight_decay=weight_decay, batch=batch, gradient=gradient, seed=seed, curve_block=curve_block,
+        start=heads_given,
     )
     found = _esscher.train(task, length, steps, options)
     return training_of(found)

@@ -1,10 +1,11 @@
+#include "concentration.h"
+
 #include "arrays.h"
 #include "calls.h"
 #include "esscher/concentration/constant.h"
 #include "esscher/concentration/length.h"
-#include "esscher/concentration/study.h"
-#include "estimates.h"
 #include "python_measure.h"
+#include "rows.h"
 
 namespace esscher::python {
 namespace {
@@ -41,7 +42,7 @@ py::object concentration(const py::object& measure, const Attention& T, const py
   options.queries = query_count;
   options.replicates = replicates;
   options.seed = seed;
-  return out(long_call([&] { return to_json(study(problem, options)); }));
+  return out(long_call([&] { return study(problem, options); }));
 }
 
 py::object length(const py::object& measure, const Attention& T, const py::object& queries,
@@ -58,17 +59,48 @@ py::object length(const py::object& measure, const Attention& T, const py::objec
   options.queries = query_count;
   options.replicates = replicates;
   options.seed = seed;
-  return out(long_call([&] { return to_json(shortest_length(problem, options)); }));
+  const LengthAnswer answer = long_call([&] { return shortest_length(problem, options); });
+  py::dict dict = dict_of(answer);
+  dict["bracket"] = py::none();
+  if (answer.bracket_hi > 0) {
+    dict["bracket"] = py::make_tuple(answer.bracket_lo, answer.bracket_hi);
+  }
+  return dict;
 }
 
 double constant(const std::string& metric, const py::object& measure, const Attention& T,
                 const py::object& z) {
   const AnyMeasure mu = measure_in("asymptotic_constant", measure);
   const VectorIn query = vector_in("asymptotic_constant", "z", z);
-  return long_call([&] { return asymptotic_constant(parse_enum<Metric>(metric), mu, T, query.view()); });
+  return long_call(
+      [&] { return asymptotic_constant(parse_enum<Metric>(metric), mu, T, query.view()); });
 }
 
 }  // namespace
+
+py::dict out(const StudyResult& result) {
+  const RegimeReport& regime = result.regime;
+  py::dict constants, regime_out, queries, dict;
+  for (const StudyRow& row : result.rows) {
+    const py::str metric{std::string(name(row.metric))};
+    if (constants.contains(metric)) continue;
+    constants[metric] = regime.constants.at(constants.size());
+  }
+  regime_out["regime"] = std::string(name(regime.regime));
+  regime_out["lambda"] = regime.lambda;
+  regime_out["gamma"] = regime.gamma;
+  regime_out["constant"] = regime.constants.at(0);
+  regime_out["constants"] = constants;
+  regime_out["text"] = regime.text;
+  queries["L"] = result.query_length;
+  queries["values"] = out(VectorView(result.query_values));
+  dict["how"] = result.how;
+  dict["rows"] = list_of(result.rows);
+  dict["fits"] = list_of(result.fits);
+  dict["regime"] = regime_out;
+  dict["queries"] = queries;
+  return dict;
+}
 
 void bind_concentration(py::module_& m) {
   m.def("concentration", &concentration);

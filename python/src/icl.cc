@@ -5,6 +5,7 @@
 #include "esscher/risk/risk.h"
 #include "esscher/task/features.h"
 #include "esscher/training/flow.h"
+#include "esscher/training/start.h"
 #include "estimates.h"
 #include "readouts.h"
 #include "results.h"
@@ -22,7 +23,7 @@ LinearRegressionTask make_task(const py::object& prompt_cov, const py::object& q
   task.task_variance = task_variance;
   task.noise_variance = noise_variance;
   task.query_noise = query_noise;
-  task.features = parse_features(features);
+  task.features = parse_enum<Features>(features);
   task.check();
   return task;
 }
@@ -39,21 +40,15 @@ py::tuple linear(const LinearRegressionTask& task, const py::object& U, const py
 py::dict flow(const py::object& task, const py::object& U, const py::object& r,
               const py::object& length, const std::string& kind, const std::string& space_name,
               const py::dict& options) {
-  const TaskIn in = task_in(task);
-  const Readout start = readout_in(U, r);
   const Length L = length_in("flow", length);
-  const ModelKind model = parse_model_kind(kind);
-  Parametrisation space;
-  space.space = parse_parameter_space(space_name);
-  space.token_dim = space.key_dim = in.token_dim();
-  const FlowOptions flow_settings = flow_options_in(options);
-  const RiskOptions risk_settings = risk_options_in(options);
-  const FlowResult result = long_call([&] {
-    const RiskFunction risk = in.own ? risk_function(*in.own, model, L, risk_settings)
-                                     : risk_function(in.regression, model, L, risk_settings);
-    return run_flow(risk, space, parameters_of(space, start), flow_settings);
-  });
-  return flow_out(result, space);
+  const auto model = parse_enum<ModelKind>(kind);
+  FlowSetup setup;
+  setup.task = task_in(task);
+  setup.space = space_in(space_name, setup.task.token_dim());
+  setup.theta0 = parameters_of(setup.space, readout_in(U, r));
+  setup.flow = flow_options_in(options);
+  setup.risk = risk_options_in(options);
+  return flow_out(long_call([&] { return run_flow(setup, model, L); }), setup.space);
 }
 
 }  // namespace

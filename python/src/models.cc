@@ -1,6 +1,7 @@
 #include "calls.h"
-#include "esscher/risk/heads_risk.h"
-#include "esscher/training/study.h"
+#include "esscher/base/error.h"
+#include "esscher/risk/risk.h"
+#include "esscher/training/twin_rows.h"
 #include "estimates.h"
 #include "readouts.h"
 #include "results.h"
@@ -20,35 +21,30 @@ py::tuple risk(const py::object& task, const py::iterable& pairs, const std::str
     const auto [U, r] = py::cast<std::pair<py::object, py::object>>(pair);
     heads.push_back(readout_in(U, r));
   }
-  const ModelKind model = parse_model_kind(kind);
+  const auto model = parse_enum<ModelKind>(kind);
   const Length L = length_in("risk", length);
   const RiskOptions risk_options = risk_options_in(options);
-  const TaskIn in = task_in(task);
-  return out(long_call([&] {
-    return in.own ? heads_risk(*in.own, heads, model, L, risk_options)
-                  : heads_risk(in.regression, heads, model, L, risk_options);
-  }));
+  const AnyTask in = task_in(task);
+  return out(long_call([&] { return esscher::risk(in, heads, model, L, risk_options); }));
 }
 
-py::object compare(const py::object& task, const py::object& U, const py::object& r,
-                   const py::iterable& lengths, const py::iterable& kinds, const py::iterable& eps,
-                   const std::string& space, const py::dict& options) {
-  const TaskIn in = task_in(task);
-  CompareStudy study;
-  study.setup.task = in.regression;
-  study.setup.own_task = in.own;
-  study.setup.space.space = parse_parameter_space(space);
-  study.setup.space.token_dim = study.setup.space.key_dim = in.token_dim();
-  study.setup.theta0 = parameters_of(study.setup.space, readout_in(U, r));
-  study.setup.risk = risk_options_in(options);
-  study.setup.flow = flow_options_in(options);
-  study.kinds.clear();
+py::dict compare(const py::object& task, const py::object& U, const py::object& r,
+                 const py::iterable& lengths, const py::iterable& kinds, const py::iterable& eps,
+                 const std::string& space, const py::dict& options) {
+  CompareProblem problem;
+  TwinSetup& setup = problem.setup;
+  setup.task = task_in(task);
+  setup.space = space_in(space, setup.task.token_dim());
+  setup.theta0 = parameters_of(setup.space, readout_in(U, r));
+  setup.risk = risk_options_in(options);
+  setup.flow = flow_options_in(options);
+  problem.kinds.clear();
   for (const py::handle kind : kinds) {
-    study.kinds.push_back(parse_model_kind(py::cast<std::string>(kind)));
+    problem.kinds.push_back(parse_enum<ModelKind>(py::cast<std::string>(kind)));
   }
-  for (const py::handle length : lengths) study.lengths.push_back(length_in("compare", length));
-  for (const py::handle e : eps) study.eps.push_back(py::cast<double>(e));
-  return out(long_call([&] { return run_compare(study); }));
+  for (const py::handle length : lengths) problem.lengths.push_back(length_in("compare", length));
+  for (const py::handle e : eps) problem.eps.push_back(py::cast<double>(e));
+  return compare_out(long_call([&] { return run_compare(problem); }));
 }
 
 }  // namespace

@@ -3,12 +3,12 @@
 #include <pybind11/stl.h>
 
 #include "calls.h"
+#include "concentration.h"
 #include "esscher/base/error.h"
 #include "esscher/concentration/study.h"
 #include "esscher/config/icl.h"
 #include "esscher/config/sweep.h"
 #include "esscher/config/train.h"
-#include "esscher/training/exact_loss.h"
 #include "results.h"
 
 namespace esscher::python {
@@ -57,39 +57,30 @@ py::dict tables(const std::string& name, const Assignments& assignments) {
 }
 
 py::object run_flow_preset(const Config& config, std::uint64_t seed) {
-  const FlowStudy study = read_flow_study(config.root(), seed);
-  (void)read_lengths(config.root(), {});
-  (void)read_eps(config.root());
+  const FlowProblem problem = read_flow_problem(config.root(), seed);
   config.check_all_used();
-  const FlowResult result = long_call([&] {
-    return run_flow(risk_function(study.task, study.kind, study.length, study.risk), study.space,
-                    study.theta0, study.flow);
-  });
-  return flow_out(result, study.space);
+  return flow_out(long_call([&] { return run_flow(problem.setup, problem.kind, problem.length); }),
+                  problem.setup.space);
 }
 
 py::object run_compare_preset(const Config& config, std::uint64_t seed) {
-  const CompareStudy study = read_compare_study(config.root(), seed);
+  const CompareProblem problem = read_compare_problem(config.root(), seed);
   config.check_all_used();
-  return out(long_call([&] { return run_compare(study); }));
+  return compare_out(long_call([&] { return run_compare(problem); }));
 }
 
 py::object run_train_preset(const Config& config, std::uint64_t seed) {
-  const TrainRun plan = read_train(config.root(), seed);
-  const FlowConfig flow = read_flow(config.root(), seed);
-  (void)read_lengths(config.root(), {});
-  (void)read_eps(config.root());
-  skip_preset(config.root());
+  const TrainPlan plan = read_train(config.root(), seed);
   config.check_all_used();
-  return run_trainer(Trainer(plan.config, exact_loss(plan.config, flow.risk)), plan.steps);
+  return run_trainer(Trainer(plan.config), plan.steps);
 }
 
 py::object run_concentration_preset(const Config& config, std::uint64_t seed) {
   const Problem problem = read_problem(config.root());
   const StudyOptions sweep = read_sweep(config.root(), seed);
-  skip_preset(config.root());
+  allow_preset(config.root());
   config.check_all_used();
-  return out(long_call([&] { return to_json(study(problem, sweep)); }));
+  return out(long_call([&] { return study(problem, sweep); }));
 }
 
 // The result of the verb the preset is meant for.

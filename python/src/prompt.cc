@@ -1,8 +1,8 @@
 #include "arrays.h"
 #include "calls.h"
 #include "esscher/base/error.h"
-#include "esscher/prompt/engine.h"
-#include "esscher/prompt/exact_gaussian.h"
+#include "esscher/measure/gaussian_view.h"
+#include "esscher/prompt/errors.h"
 #include "esscher/prompt/exact_mixture.h"
 #include "esscher/universal/universal.h"
 #include "estimates.h"
@@ -28,8 +28,7 @@ py::array expected(const py::object& measure, const Attention& T, const py::obje
       throw CapabilityError("expected_output: no closed form for " + mu.name() +
                             "; sample prompts and average T over them");
     }
-    return law->components.size() == 1 ? expected_output(law->components[0], T, query.view(), L)
-                                       : expected_output(*law, T, query.view(), L);
+    return MixtureErrors(*law, T, query.view()).expected_output(L);
   });
   return out(VectorView(value));
 }
@@ -41,8 +40,9 @@ py::tuple error_of(const std::string& engine, const std::string& metric, const p
   const VectorIn query = vector_in("mean_square_error", "z", z);
   const Length L = length_in("mean_square_error", length);
   return out(long_call([&] {
-    return mean_square_error(parse_enum<Engine>(engine), parse_enum<Metric>(metric), mu, T, query.view(), L,
-                             {replicates, stream});
+    return mean_square_error(
+        parse_enum<Metric>(metric), mu, T, query.view(), L,
+        {.engine = parse_enum<Engine>(engine), .replicates = replicates, .stream = stream});
   }));
 }
 

@@ -1,6 +1,7 @@
 #include "results.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "calls.h"
 #include "esscher/base/stop.h"
@@ -8,13 +9,53 @@
 
 namespace esscher::python {
 
-FlowResult run_flow(const RiskFunction& risk, const Parametrisation& space, const Vector& theta0,
-                    const FlowOptions& options) {
+namespace {
+
+py::object value_out(const NumberArray& array) {
+  py::array_t<double> out(std::vector<py::ssize_t>(array.shape.begin(), array.shape.end()));
+  std::copy(array.values.begin(), array.values.end(), out.mutable_data());
+  return out;
+}
+
+// Numbers as numbers: an infinite one is inf, an infinite length too.
+py::object value_out(const Value& value) {
+  if (const auto* b = std::get_if<bool>(&value)) return py::bool_(*b);
+  if (const auto* n = std::get_if<std::int64_t>(&value)) return py::int_(*n);
+  if (const auto* x = std::get_if<double>(&value)) return py::float_(*x);
+  if (const auto* text = std::get_if<std::string>(&value)) return py::str(*text);
+  if (const auto* array = std::get_if<NumberArray>(&value)) return value_out(*array);
+  if (const auto* L = std::get_if<Length>(&value)) {
+    if (L->is_infinite()) return py::float_(HUGE_VAL);
+    return py::int_(L->count());
+  }
+  return py::none();
+}
+
+template <HasColumns Row>
+py::list rows_out(const std::vector<Row>& rows) {
+  const std::vector<Column> columns = columns_of<Row>();
+  py::list out;
+  for (const Row& row : rows) {
+    const Record record = record_of(row);
+    py::dict entry;
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      if (std::holds_alternative<std::monostate>(record[i]) || columns[i].name == "what") continue;
+      entry[py::str(columns[i].name)] = value_out(record[i]);
+    }
+    out.append(std::move(entry));
+  }
+  return out;
+}
+
+}  // namespace
+
+FlowResult run_flow(const FlowSetup& setup, ModelKind kind, Length length) {
+  const RiskFunction at_length = risk_function(setup.task, kind, length, setup.risk);
   const RiskFunction watched = [&](const Readout& at, Readout* gradient) {
     check_stop();
-    return risk(at, gradient);
+    return at_length(at, gradient);
   };
-  return gradient_flow(watched, space, theta0, options);
+  return gradient_flow(watched, setup.space, setup.theta0, setup.flow);
 }
 
 py::dict flow_out(const FlowResult& result, const Parametrisation& space) {
@@ -41,13 +82,23 @@ py::dict flow_out(const FlowResult& result, const Parametrisation& space) {
   return dict;
 }
 
-Json run_compare(const CompareStudy& study) {
-  std::vector<Json> rows;
-  for (std::size_t i = 0; i < compare_keys(study).size(); ++i) {
+CompareResult run_compare(const CompareProblem& problem) {
+  const Cells<TwinRow> cells = twin_cells(problem);
+  std::vector<TwinRow> rows;
+  for (std::size_t i = 0; i < cells.keys.size(); ++i) {
     check_stop();
-    for (Json& row : compare_rows(study, i)) rows.push_back(std::move(row));
+    const std::vector<TwinRow> part = cells.compute(i);
+    rows.insert(rows.end(), part.begin(), part.end());
   }
-  return compare_document(rows);
+  return assemble_twins(rows);
+}
+
+py::dict compare_out(const CompareResult& result) {
+  py::dict out;
+  out["rows"] = rows_out(result.twins);
+  out["lengths"] = rows_out(result.lengths);
+  out["path"] = rows_out(result.path);
+  return out;
 }
 
 py::dict run_trainer(Trainer trainer, std::int64_t steps) {

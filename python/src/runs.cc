@@ -5,6 +5,7 @@
 #include "esscher/report/report.h"
 #include "esscher/store/export.h"
 #include "esscher/store/run.h"
+#include "rows.h"
 
 namespace esscher::python {
 namespace {
@@ -12,10 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 
 py::list rows_of(const Run& run) {
-  const std::vector<Row> rows = without_gil([&] { return run.rows(); });
-  py::list list;
-  for (const Row& row : rows) list.append(out(row));
-  return list;
+  return list_of(without_gil([&] { return run.table(); }));
 }
 
 }  // namespace

@@ -40,11 +40,15 @@ Task own_task(const py::object& object) {
 
 }  // namespace
 
-TaskIn task_in(const py::object& object) {
+AnyTask task_in(const py::object& object) {
   if (py::isinstance<LinearRegressionTask>(object)) {
-    return {py::cast<const LinearRegressionTask&>(object), {}};
+    return py::cast<const LinearRegressionTask&>(object);
   }
-  return {{}, own_task(object)};
+  return own_task(object);
+}
+
+Parametrisation space_in(const std::string& name, Index token_dim) {
+  return {.space = parse_enum<ParameterSpace>(name), .token_dim = token_dim, .key_dim = token_dim};
 }
 
 RiskOptions risk_options_in(const py::dict& given) {

@@ -1,52 +1,82 @@
+#include <set>
+#include <string>
+#include <utility>
+
 #include "arrays.h"
-#include "esscher/training/exact_loss.h"
+#include "esscher/base/error.h"
 #include "esscher/training/trainer.h"
+#include "readouts.h"
 #include "results.h"
 #include "tasks.h"
 
 namespace esscher::python {
 namespace {
 
-template <class T, class Set>
-void take(const py::dict& options, const char* key, const Set& set) {
-  if (options.contains(key)) set(py::cast<T>(options[key]));
-}
+// Options by name: each is taken once, and what nobody took is an error.
+class Options {
+ public:
+  explicit Options(const py::dict& given) : given_(given) {}
 
-TrainConfig config_in(const py::object& task, const py::object& length, const py::dict& options) {
+  template <class T>
+  void take(const char* key, T& value) {
+    known_.insert(key);
+    if (given_.contains(key)) value = py::cast<T>(given_[key]);
+  }
+  template <NamedEnum E>
+  void take_enum(const char* key, E& value) {
+    std::string text(name(value));
+    take(key, text);
+    value = parse_enum<E>(text);
+  }
+  void check_all_known() const {
+    for (const auto& item : given_) {
+      const auto key = py::cast<std::string>(item.first);
+      if (!known_.contains(key)) throw_argument("train", "option", key, "an option of train");
+    }
+  }
+
+ private:
+  const py::dict& given_;
+  std::set<std::string> known_;
+};
+
+TrainConfig config_in(const py::object& task, const py::object& length, const py::dict& given) {
   TrainConfig config;
-  TaskIn in = task_in(task);
-  config.task = std::move(in.regression);
-  config.own_task = std::move(in.own);
+  config.task = task_in(task);
   config.length = length_in("train", length);
-  using Text = std::string;
-  take<Text>(options, "model", [&](const Text& t) { config.model = parse_model_kind(t); });
-  take<Text>(options, "parametrisation",
-             [&](const Text& t) { config.space.space = parse_parameter_space(t); });
-  take<Text>(options, "init", [&](const Text& t) { config.init.kind = parse_init_kind(t); });
-  take<Text>(options, "optimizer",
-             [&](const Text& t) { config.optimizer.kind = parse_optimizer(t); });
-  take<Text>(options, "gradient",
-             [&](const Text& t) { config.gradient = parse_gradient_engine(t); });
-  take<double>(options, "alpha", [&](double x) { config.init.alpha = x; });
-  take<double>(options, "score_scale", [&](double x) { config.space.score_scale = x; });
-  take<double>(options, "learning_rate", [&](double x) { config.optimizer.learning_rate = x; });
-  take<double>(options, "momentum", [&](double x) { config.optimizer.momentum = x; });
-  take<double>(options, "beta1", [&](double x) { config.optimizer.beta1 = x; });
-  take<double>(options, "beta2", [&](double x) { config.optimizer.beta2 = x; });
-  take<double>(options, "epsilon", [&](double x) { config.optimizer.epsilon = x; });
-  take<double>(options, "weight_decay", [&](double x) { config.optimizer.weight_decay = x; });
-  take<Index>(options, "heads", [&](Index n) { config.heads = n; });
-  take<Index>(options, "batch", [&](Index n) { config.batch = n; });
-  take<std::uint64_t>(options, "seed", [&](std::uint64_t n) { config.seed = n; });
-  take<std::int64_t>(options, "curve_block", [&](std::int64_t n) { config.curve_block = n; });
+  Options options(given);
+  options.take_enum("model", config.model);
+  options.take_enum("parametrisation", config.space.space);
+  options.take_enum("init", config.start.kind);
+  options.take_enum("optimizer", config.optimizer.kind);
+  options.take_enum("gradient", config.gradient);
+  options.take("alpha", config.start.alpha);
+  options.take("score_scale", config.space.score_scale);
+  options.take("learning_rate", config.optimizer.learning_rate);
+  options.take("momentum", config.optimizer.momentum);
+  options.take("beta1", config.optimizer.beta1);
+  options.take("beta2", config.optimizer.beta2);
+  options.take("epsilon", config.optimizer.epsilon);
+  options.take("weight_decay", config.optimizer.weight_decay);
+  options.take("heads", config.heads);
+  options.take("batch", config.batch);
+  options.take("seed", config.seed);
+  options.take("curve_block", config.curve_block);
+  py::list start;
+  options.take("start", start);
+  for (const py::handle head : start) {
+    const auto [U, r] = py::cast<std::pair<py::object, py::object>>(head);
+    config.start.dense.push_back(readout_in(U, r));
+  }
+  options.check_all_known();
+  config.risk.stream = Stream(config.seed);
   config.check();
   return config;
 }
 
 py::dict train(const py::object& task, const py::object& length, std::int64_t steps,
                const py::dict& options) {
-  const TrainConfig config = config_in(task, length, options);
-  return run_trainer(Trainer(config, exact_loss(config, {.stream = Stream(config.seed)})), steps);
+  return run_trainer(Trainer(config_in(task, length, options)), steps);
 }
 
 }  // namespace

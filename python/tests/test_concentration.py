@@ -46,3 +46,17 @@ def test_errors():
         es.concentration(MU, T, MU, [es.inf])
     with pytest.raises(es.Error):
         es.concentration(MU, T, np.zeros((1, 3)), [10])
+
+
+def test_infinity_and_nan_are_numbers():
+    line = es.Gaussian([[1.0]])
+    slow = es.concentration(line, es.Attention(U=[[0.9]]), line, [10, 100], metrics=["output"])
+    assert slow.rows[0]["asymptotic"] == np.inf
+    assert slow.regime["constant"] == np.inf and slow.regime["constants"] == {"output": np.inf}
+    one = es.concentration(es.Sphere(2), T, MU, [5], metrics=["output"], query_count=20, replicates=1)
+    assert np.isnan(one.rows[0]["bias2"])
+    assert (one.rows[0]["flag"] is None) == (not one.rows[0]["heavy"])
+    assert np.isnan(one.rows[0]["frozen"]) and one.rows[0]["ci"].shape == (2,)
+    answer = es.shortest_length(line, es.Attention(U=[[0.9]]), line, 100.0)
+    assert answer.length == 1 and np.isnan(answer.value_before) and answer.details["clt"] == np.inf
+    assert answer.details["bracket"] is None

@@ -125,7 +125,7 @@ def test_own_task_has_twins():
         assert far["sup_distance"] < near["sup_distance"]
         assert far["limiting_risk"] < near["limiting_risk"] and near["engine"] == "exact"
         assert "bayes" not in near  # nobody knows the best prediction of a task of one's own
-    assert rows["infinity", "inf"]["sup_distance"] == 0
+    assert rows["infinity", es.inf]["sup_distance"] == 0
     assert [row["status"] for row in found.lengths] == ["found", "found"]
 
 
@@ -157,7 +157,7 @@ def test_what_has_no_formula_names_what_serves():
         es.risk(Coins(), start, 10, engine="sampled")
     with pytest.raises(es.CapabilityError, match="8 GiB; use fewer draws"):
         es.flow(Coins(), start, length=2**40, draws=10)
-    with pytest.raises(es.CapabilityError, match='Coins is trained with gradient = "direct"'):
+    with pytest.raises(es.CapabilityError, match='the task is Coins; use "direct" or "auto"'):
         es.train(Coins(), 10, 1, gradient="sampled")
     with pytest.raises(es.ArgumentError, match="int has no token_dim; a task needs"):
         es.flow(3)

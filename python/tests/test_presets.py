@@ -4,6 +4,7 @@ import json
 import pathlib
 import subprocess
 
+import numpy as np
 import pytest
 
 import esscher as es
@@ -45,6 +46,19 @@ def arguments(changes):
         yield from ("--set", f"{key}={json.dumps('inf' if value == es.inf else value)}")
 
 
+def as_json(row):
+    """A row as the document has it: an infinite length is a word, other numbers that are not finite are
+    null, and the parameters are left out."""
+    row = {key: x for key, x in row.items() if key not in ("U", "r")}
+    word = {key: "inf" for key in ("L", "length") if row.get(key) == es.inf}
+    null = {key: None for key, x in row.items() if isinstance(x, float) and not np.isfinite(x)}
+    return {**row, **null, **word}
+
+
+def without_status(row):
+    return {key: value for key, value in row.items() if key != "not_finite"}
+
+
 @pytest.mark.parametrize("name", ["zfb-shifts", "audit-d4", "he-2503.12734"])
 def test_the_program_gives_the_same_numbers(program, name):
     p = es.preset(name)
@@ -55,7 +69,8 @@ def test_the_program_gives_the_same_numbers(program, name):
     if isinstance(mine, es.Flow):
         assert [row["risk"] for row in theirs["path"]] == mine.risk.tolist()
     elif isinstance(mine, es.Comparison):
-        assert theirs["rows"] == mine.rows and theirs["path"] == mine.path
+        assert [as_json(row) for row in mine.rows] == [without_status(row) for row in theirs["rows"]]
+        assert [as_json(row) for row in mine.path] == [without_status(row) for row in theirs["path"]]
     else:
         assert [row["loss"] for row in theirs["loss"]] == [p.loss for p in mine.curve]
         assert theirs["parameters"]["heads"][0]["U"] == mine.heads[0].U.tolist()

@@ -42,3 +42,23 @@ def test_ctrl_c():
 def test_errors(wrong):
     with pytest.raises(es.ArgumentError):
         es.train(TASK, 10, 1, **wrong)
+
+
+def test_every_start_has_the_name_it_has_in_toml():
+    identity = es.train(TASK, 20, 1, init="identity", alpha=0.3, learning_rate=1e-12)
+    d = TASK.dim
+    np.testing.assert_allclose(identity.heads[0].U[:d, :d], 0.3 * np.eye(d), atol=1e-9)
+    rng = np.random.default_rng(0)
+    given = [es.Readout(rng.normal(size=(d + 1, d + 1)), rng.normal(size=d + 1)) for _ in range(2)]
+    dense = es.train(TASK, 20, 1, init="dense", start=given, heads=2, learning_rate=1e-12)
+    np.testing.assert_allclose(dense.heads[1].U, given[1].U, atol=1e-9)
+    with pytest.raises(ValueError, match="small_identity"):
+        es.train(TASK, 20, 1, init="small_identity")
+    with pytest.raises(ValueError, match="number of"):
+        es.train(TASK, 20, 1, init="dense")
+
+
+def test_results_with_arrays_compare_by_identity():
+    one = es.train(TASK, 20, 1)
+    flow = es.flow(TASK, t_end=0.1)
+    assert one == one and flow == flow and flow != es.flow(TASK, t_end=0.1)
