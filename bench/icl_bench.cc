@@ -8,6 +8,7 @@
 
 #include "esscher/risk/risk.h"
 #include "esscher/training/flow.h"
+#include "esscher/training/start.h"
 
 namespace {
 

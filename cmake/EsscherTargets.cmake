@@ -14,14 +14,9 @@ function(esscher_precompile target)
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)  # for ccache
 endfunction()
 
-# esscher_glue(target): code that only connects the library to a heavy header-only one (CLI11, pybind11).
-# Two units instead of twenty, at -O1: a fifth of the time to compile. Names in the unnamed namespaces
-# of such a folder must differ.
-function(esscher_glue target)
-  if(NOT DEFINED CMAKE_UNITY_BUILD)  # clang-tidy reads file by file
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 11)
-  endif()
-  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+# esscher_text(target): code that writes text or connects the library to something else, compiled fast.
+function(esscher_text target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:${ESSCHER_TEXT_OPTIMIZATION}>)
 endfunction()
 
 # esscher_sources(VAR folder...): every .cc of these folders, so that a new file needs no list.
@@ -46,3 +41,21 @@ function(esscher_layers library variable)
   endforeach()
   set(${variable} ${folders} PARENT_SCOPE)
 endfunction()
+
+# esscher_core_folders(VAR), esscher_lab_folders(VAR): the folders of a library, or those of them that
+# ESSCHER_FOLDERS names.
+set(ESSCHER_FOLDERS "" CACHE STRING "folders of the libraries to build and test; empty: all of them")
+function(esscher_some_folders library variable)
+  esscher_layers(${library} folders)
+  if(ESSCHER_FOLDERS)
+    string(REPLACE ";" "|" some "${ESSCHER_FOLDERS}")
+    list(FILTER folders INCLUDE REGEX "^(${some})$")
+  endif()
+  set(${variable} ${folders} PARENT_SCOPE)
+endfunction()
+macro(esscher_core_folders variable)
+  esscher_some_folders(core ${variable})
+endmacro()
+macro(esscher_lab_folders variable)
+  esscher_some_folders(lab ${variable})
+endmacro()

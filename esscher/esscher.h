@@ -1,12 +1,20 @@
-// Esscher: softmax attention as an operator on measures. This header gives the public names.
+// Esscher: softmax attention as an operator on measures. This header gives the public names of
+// esscher::esscher: measures and attention, how far a finite prompt is from its limit, how long is
+// long enough, and diagnoses of real heads. In-context learning and runs are in esscher/lab.h.
 #pragma once
 
 #include "esscher/attention/attention.h"
+#include "esscher/attention/metric.h"
 #include "esscher/attention/multi_head.h"
 #include "esscher/base/error.h"
 #include "esscher/base/estimate.h"
 #include "esscher/base/length.h"
 #include "esscher/base/linalg.h"
+#include "esscher/concentration/constant.h"
+#include "esscher/concentration/length.h"
+#include "esscher/concentration/study.h"
+#include "esscher/heads/diagnose.h"
+#include "esscher/heads/load.h"
 #include "esscher/measure/affine.h"
 #include "esscher/measure/any_measure.h"
 #include "esscher/measure/categorical.h"
@@ -19,4 +27,5 @@
 #include "esscher/measure/product.h"
 #include "esscher/measure/sphere.h"
 #include "esscher/measure/sum.h"
+#include "esscher/prompt/engine.h"
 #include "esscher/random/stream.h"

@@ -98,4 +98,7 @@ Matrix random_psd(const Stream& stream, Index d) {
   return X * X.transpose() / static_cast<double>(d);
 }
 
+std::string source_dir() { return ESSCHER_SOURCE_DIR; }
+std::string binary_dir() { return ESSCHER_BINARY_DIR; }
+
 }  // namespace esscher::testing

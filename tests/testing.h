@@ -34,6 +34,11 @@ inline constexpr double kSigmas = 6.0;
 // Two independent estimates of the same number.
 ::testing::AssertionResult agree(const Estimate& a, const Estimate& b);
 
+// The root of the source tree and the folder of this build. They are functions, so that the command
+// lines of tests are the same in every clone and the compiler cache knows them.
+std::string source_dir();
+std::string binary_dir();
+
 // The first normals of a stream times `scale`, [rows, cols].
 Matrix random_matrix(const Stream& stream, Index rows, Index cols, double scale = 1);
 
