@@ -54,7 +54,7 @@ def differences(old, new, path=""):
 
 def main():
     program = str(pathlib.Path(sys.argv[1]).resolve())
-    targets = json.loads(subprocess.check_output([program, "targets", "--json"]))["targets"]
+    targets = json.loads(subprocess.check_output([program, "targets", "--json", "--quiet"]))["targets"]
     if "AVX2" not in targets:
         print("this machine has no AVX2")
         return SKIPPED
