@@ -33,8 +33,8 @@ void read_all(const Table& table) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   return fuzz::run(data, size, [](Bytes bytes) {
     const std::string_view text = as_text(bytes);
-    const Value value = parse_toml(text, "fuzz");
-    const Value again = parse_toml(write_toml(value), "again");
+    const ConfigValue value = parse_toml(text, "fuzz");
+    const ConfigValue again = parse_toml(write_toml(value), "again");
     fuzz::require(same_data(value, again) && write_toml(again) == write_toml(value));
     Config config = Config::parse(text, "fuzz");
     read_all(config.root());
