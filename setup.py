@@ -5,7 +5,6 @@ Without network: pip install --no-build-isolation .   (needs the packages of scr
 
 import os
 import re
-import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -26,7 +25,7 @@ class CMakeBuild(build_ext):
         configure = [
             "cmake", "-S", str(ROOT), "-B", str(build), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
             "-DESSCHER_PYTHON=ON", "-DESSCHER_CLI=OFF", "-DESSCHER_MPI=OFF", "-DESSCHER_INSTALL=OFF",
-            f"-DPython_EXECUTABLE={sys.executable}", *shlex.split(os.environ.get("CMAKE_ARGS", "")),
+            f"-DPython_EXECUTABLE={sys.executable}",
         ]
         if not ready:
             subprocess.run(configure, check=True)
