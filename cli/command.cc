@@ -2,9 +2,76 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <optional>
 
+#include "esscher/base/error.h"
+#include "esscher/base/suggest.h"
+
 namespace esscher::cli {
+namespace {
+
+// A number that `fits`; the message says what was given and what was expected.
+CLI::Validator number_that(const std::string& expected, std::function<bool(double)> fits) {
+  return CLI::Validator(
+      [expected, fits = std::move(fits)](std::string& text) {
+        char* end = nullptr;
+        const double x = std::strtod(text.c_str(), &end);
+        const bool is_number = end != text.c_str() && *end == '\0';
+        return is_number && fits(x) ? std::string()
+                                    : "the value is " + text + ", expected a number " + expected;
+      },
+      "");
+}
+
+std::vector<std::string> verb_names(const CLI::App& app) {
+  std::vector<std::string> out;
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (!verb->get_name().empty()) out.push_back(verb->get_name());
+  }
+  return out;
+}
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> out;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) out.push_back("--" + name);
+  }
+  return out;
+}
+
+// What CLI11 only calls unexpected: a misspelt verb, or an option that the verb does not have.
+std::string unexpected(const CLI::App& root, const std::vector<std::string>& words) {
+  const CLI::App* app = &root;
+  std::string path = root.get_name();
+  for (const std::string& word : words) {
+    if (word.starts_with("-")) break;
+    const auto verbs =
+        app->get_subcommands([&](const CLI::App* a) { return a->get_name() == word; });
+    if (verbs.empty()) {
+      const std::vector<std::string> known = verb_names(*app);
+      if (known.empty()) break;
+      return "there is no verb '" + word + "' of " + path + ", " + suggest(word, known);
+    }
+    app = verbs.front();
+    path += " " + word;
+  }
+  const std::vector<std::string> known = option_names(*app);
+  for (const std::string& word : words) {
+    const std::string name = word.substr(0, word.find('='));
+    if (!name.starts_with("--") || std::find(known.begin(), known.end(), name) != known.end()) {
+      continue;
+    }
+    const std::string near = nearest_word(name, known);
+    return path + " has no option " + name + ", " +
+           (near.empty() ? "see 'esscher help" + path.substr(7) + "'"
+                         : "did you mean " + near + "?");
+  }
+  return "";
+}
+
+}  // namespace
 
 Option Option::type_name(const std::string& name) const { return Option(option_->type_name(name)); }
 Option Option::group(const std::string& name) const { return Option(option_->group(name)); }
@@ -12,10 +79,15 @@ Option Option::required() const { return Option(option_->required()); }
 Option Option::delimiter(char separator) const { return Option(option_->delimiter(separator)); }
 Option Option::one_value() const { return Option(option_->allow_extra_args(false)); }
 Option Option::show_default() const { return Option(option_->capture_default_str()); }
-Option Option::positive() const { return Option(option_->check(CLI::PositiveNumber)); }
+Option Option::positive() const {
+  return Option(option_->check(number_that("> 0", [](double x) { return x > 0; })));
+}
 template <class T>
 Option Option::between(T low, T high) const {
-  return Option(option_->check(CLI::Range(low, high)));
+  const auto least = static_cast<double>(low), most = static_cast<double>(high);
+  return Option(
+      option_->check(number_that("in [" + to_text(least) + ", " + to_text(most) + "]",
+                                 [least, most](double x) { return least <= x && x <= most; })));
 }
 Option Option::one_of(const std::vector<std::string>& words) const {
   return Option(option_->check(CLI::IsMember(words)));
@@ -78,10 +150,19 @@ Program::Program(const std::string& name, const std::string& description,
 Program::~Program() = default;
 Command Program::root() const { return Command(app_.get()); }
 int Program::parse(int argc, char** argv, int bad_usage) const {
+  std::vector<std::string> words(argv + 1, argv + argc);
+  if (!words.empty() && words.front() == "help") {  // help VERB is VERB --help
+    words.erase(words.begin());
+    words.emplace_back("--help");
+  }
   try {
-    app_->parse(argc, argv);
+    app_->parse(std::vector<std::string>(words.rbegin(), words.rend()));
   } catch (const CLI::ParseError& error) {
-    return app_->exit(error) == 0 ? 0 : bad_usage;
+    const bool is_wrong = error.get_exit_code() != 0;
+    const std::string better = is_wrong ? unexpected(*app_, words) : "";
+    if (better.empty()) return app_->exit(error) == 0 ? 0 : bad_usage;
+    std::fprintf(stderr, "%s: %s\n", app_->get_name().c_str(), better.c_str());
+    return bad_usage;
   }
   return 0;
 }

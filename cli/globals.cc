@@ -13,10 +13,14 @@
 
 namespace esscher::cli {
 
-Config Globals::load_config() const {
-  Config loaded = config.empty() ? Config() : Config::load(config);
+Config Globals::assigned(Config loaded) const {
   for (const std::string& assignment : set) loaded.set(assignment);
+  loaded.check_known();
   return loaded;
+}
+
+Config Globals::load_config() const {
+  return assigned(config.empty() ? Config() : Config::load(config));
 }
 
 Config Globals::load_config(const std::string& preset) const {
@@ -24,9 +28,7 @@ Config Globals::load_config(const std::string& preset) const {
   if (!config.empty()) {
     throw ConfigError("--preset and --config both given, expected one of them");
   }
-  Config loaded = load_preset(preset);
-  for (const std::string& assignment : set) loaded.set(assignment);
-  return loaded;
+  return assigned(load_preset(preset));
 }
 
 Command add_verb(const Command& app, Globals& globals, const std::string& name,
@@ -34,13 +36,15 @@ Command add_verb(const Command& app, Globals& globals, const std::string& name,
   const char* group = "Common options";
   const Command verb = app.add(name, description);
   verb.footer(examples);
-  verb.option("--config", globals.config, "configuration file").type_name("FILE.toml").group(group);
-  verb.option("--set", globals.set, "override one key; the value is TOML or a bare word")
+  verb.option("-c,--config", globals.config, "configuration file")
+      .type_name("FILE.toml")
+      .group(group);
+  verb.option("-s,--set", globals.set, "override one key; the value is TOML or a bare word")
       .type_name("KEY.PATH=VALUE")
       .one_value()
       .group(group);
   verb.flag("--json", globals.json, "print one JSON document instead of text").group(group);
-  verb.option("--out", globals.out, "folder for files").type_name("DIR").group(group);
+  verb.option("-o,--out", globals.out, "folder for files").type_name("DIR").group(group);
   verb.option("--threads", globals.threads, "threads, 0 for one per core")
       .type_name("N")
       .between(0, 4096)
@@ -70,13 +74,17 @@ void write_stdout(const std::string& bytes) {
 void print_result(const Globals& globals, const std::string& name, const Json& document,
                   const std::string& text) {
   if (!is_first_rank()) return;
+  std::string shown = text;
   if (!globals.out.empty()) {
+    const std::filesystem::path folder = globals.out;
     std::error_code error;
-    std::filesystem::create_directories(globals.out, error);
-    write_text(std::filesystem::path(globals.out) / (name + ".json"), dump_pretty(document));
+    std::filesystem::create_directories(folder, error);
+    write_text(folder / (name + ".json"), dump_pretty(document));
+    const std::filesystem::path page = folder / "report.html";
+    if (std::filesystem::exists(page, error)) shown += "report: " + page.string() + "\n";
   }
-  if (globals.json) print_note(globals, text);
-  write_stdout(globals.json ? dump_pretty(document) : text);
+  if (globals.json) print_note(globals, shown);
+  write_stdout(globals.json ? dump_pretty(document) : shown);
 }
 
 void print_note(const Globals& globals, const std::string& text) {

@@ -32,7 +32,9 @@ struct Globals {
   std::string shard;             // --shard I/N: one part of the cells, see esscher/store/exec.h
   bool quiet = false;            // --quiet: no progress, no text beside --json
 
-  // The file of --config (or nothing) with every --set applied.
+  // `loaded` with every --set applied; every key is one that some verb knows.
+  [[nodiscard]] Config assigned(Config loaded) const;
+  // The file of --config (or nothing), assigned.
   [[nodiscard]] Config load_config() const;
   // The same from the published setting `preset` if it is not empty; ConfigError with --config.
   [[nodiscard]] Config load_config(const std::string& preset) const;
@@ -46,7 +48,8 @@ Command add_verb(const Command& app, Globals& globals, const std::string& name,
 void write_stdout(const std::string& bytes);
 
 // Writes the result: with --json the document on stdout and `text` on stderr (unless --quiet),
-// without it `text` on stdout. With --out DIR also the document as DIR/NAME.json. Call it last.
+// without it `text` on stdout. With --out DIR also the document as DIR/NAME.json, and a last line that
+// names the report if there is one. Call it last.
 void print_result(const Globals& globals, const std::string& name, const Json& document,
                   const std::string& text);
 

@@ -113,9 +113,7 @@ void run_heads(const HeadsArguments& arguments, const Globals& globals) {
   if (!arguments.export_file.empty()) export_surrogates(heads, arguments, globals);
   Json rows = Json::array();
   for (const HeadDiagnosis& head : found) rows.push_back(diagnosis_json(head));
-  std::string text = heads_text(found);
-  if (!globals.out.empty()) text += fmt::format("report: {}/report.html\n", globals.out);
-  print_result(globals, "heads", Json{{"rows", std::move(rows)}}, text);
+  print_result(globals, "heads", Json{{"rows", std::move(rows)}}, heads_text(found));
 }
 
 }  // namespace

@@ -130,32 +130,34 @@ void add_icl(const Command& app, Globals& globals) {
   icl.footer("'esscher icl risk --help' and so on show examples.");
   // The options live as long as the program, as Globals do.
   static IclOptions options;
-  const auto add = [&](const char* name, const char* text, const char* examples,
+  constexpr const char* kOne = "prompt length, e.g. 100 or inf";
+  constexpr const char* kSeveral = "prompt lengths, e.g. 10,1e6,inf";
+  const auto add = [&](const char* name, const char* text, const char* length, const char* examples,
                        void (*run)(const Globals&, const IclOptions&)) {
     const Command verb = add_verb(icl, globals, name, text, examples);
     verb.option("--preset", options.preset, "a published setting, see 'esscher presets'")
         .type_name("NAME");
-    verb.option("--length", options.lengths, "prompt lengths, e.g. 10,1e6,inf").type_name("L,..");
+    verb.option("--length", options.lengths, length).type_name(length == kOne ? "L" : "L,..");
     verb.run([&globals, run] { run(globals, options); });
     return verb;
   };
-  add("risk", "exact risks of a model at any prompt length, beside Bayes",
+  add("risk", "exact risks of a model at any prompt length, beside Bayes", kSeveral,
       "Examples:\n  esscher icl risk --set task.dim=5 --length 10,1000,inf\n"
       "  esscher icl risk --model RUN --length 1e4 --set task.query_cov=4.0",
       icl_risk)
       .option("--model", options.model, "a run of icl flow or icl train, or its JSON")
       .type_name("RUN");
-  add("flow", "gradient flow of the exact risk",
+  add("flow", "gradient flow of the exact risk", kOne,
       "Examples:\n  esscher icl flow --set task.dim=5 --length inf\n"
       "  esscher icl flow --preset zfb-shifts --out RUN",
       icl_flow);
-  add("train", "stochastic training on fresh prompts",
+  add("train", "stochastic training on fresh prompts", kOne,
       "Examples:\n  esscher icl train --preset boursier-boyer --length 50 "
       "--out RUN\n"
       "  esscher icl train --set task.dim=5 --set train.optimizer=adam "
       "--length 100",
       icl_train);
-  add("compare", "flows at several lengths and at infinity from one start",
+  add("compare", "flows at several lengths and at infinity from one start", kSeveral,
       "Example:\n  esscher icl compare --set task.dim=2 --length 10,100,1000 "
       "--set "
       "'sweep.eps=[0.1]'",

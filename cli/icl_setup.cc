@@ -24,9 +24,7 @@ Config icl_config(const Globals& globals, const IclOptions& options) {
   if (!options.preset.empty() || !model_is_run || !globals.config.empty()) {
     return globals.load_config(options.preset);
   }
-  Config config = Config::load(fs::path(options.model) / "config.toml");
-  for (const std::string& assignment : globals.set) config.set(assignment);
-  return config;
+  return globals.assigned(Config::load(fs::path(options.model) / "config.toml"));
 }
 
 std::vector<Length> parse_lengths(const std::string& text) {

@@ -5,6 +5,7 @@
 #include "cli/execute.h"
 #include "cli/icl_setup.h"
 #include "cli/process/progress.h"
+#include "esscher/base/error.h"
 #include "esscher/config/train.h"
 #include "esscher/json/training.h"
 #include "esscher/report/page_training.h"
@@ -93,6 +94,10 @@ void icl_train(const Globals& globals, const IclOptions& options) {
   print_result(globals, "icl-train", document,
                fmt::format("{} after {} steps; {}\n", document.at("status").get<std::string>(),
                            result.steps, end_text(result, plan.config)));
+  if (result.status ==
+      TrainStatus::diverged) {  // the result is printed; scripts notice the exit code
+    throw RuntimeFailure("the training diverged; try a smaller train.learning_rate");
+  }
 }
 
 }  // namespace esscher::cli

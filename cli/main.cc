@@ -30,7 +30,7 @@ int run(int argc, char** argv) {
       "finite one is from it.",
       std::string("esscher ") + kVersion + " (" + build_commit() + ")");
   const Command app = program.root();
-  app.footer("'esscher VERB --help' explains a verb and shows examples.");
+  app.footer("'esscher help VERB' explains a verb and shows examples.");
   Globals globals;
   add_limit(app, globals);
   add_attend(app, globals);
@@ -43,6 +43,7 @@ int run(int argc, char** argv) {
   add_length(app, globals);
   add_bench(app, globals);
   add_icl(app, globals);
+  add_config(app, globals);
   add_presets(app, globals);
   add_paper(app, globals);
   add_targets(app, globals);

@@ -16,6 +16,7 @@ void add_concentration(const Command& app, Globals& globals);
 void add_length(const Command& app, Globals& globals);
 void add_bench(const Command& app, Globals& globals);
 void add_icl(const Command& app, Globals& globals);
+void add_config(const Command& app, Globals& globals);
 void add_presets(const Command& app, Globals& globals);
 void add_paper(const Command& app, Globals& globals);
 void add_targets(const Command& app, Globals& globals);

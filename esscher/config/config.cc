@@ -2,6 +2,7 @@
 #include <charconv>
 
 #include "esscher/base/error.h"
+#include "esscher/config/keys.h"
 #include "esscher/config/table.h"
 #include "esscher/io/file.h"
 
@@ -110,6 +111,8 @@ void Config::set(std::string_view assignment) {
 }
 
 Table Config::root() const { return {tree_, &tree_->root, ""}; }
+
+void Config::check_known() const { check_known_keys(tree_->root); }
 
 void Config::check_all_used() const {
   for (const auto& [key, value] : *tree_->root.map()) {

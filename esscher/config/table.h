@@ -139,6 +139,10 @@ class Config {
 
   [[nodiscard]] Table root() const;
 
+  // ConfigError naming the first key that no verb knows, with the key it was probably meant to be
+  // (config/keys.h). Call it before reading, so that a slip is named before its consequences.
+  void check_known() const;
+
   // ConfigError naming the first key nobody read. The tables that verbs share (measure,
   // attention, query, reference, sweep, task, model, train, flow) may stay unread as a whole, so
   // that one file serves several verbs.

@@ -44,6 +44,7 @@ py::list all() {
 Config configure(const std::string& name, const Assignments& assignments) {
   Config config = load_preset(name);
   for (const std::string& assignment : assignments) config.set(assignment);
+  config.check_known();
   return config;
 }
 

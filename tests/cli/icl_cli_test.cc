@@ -189,14 +189,16 @@ TEST_F(Icl, InfiniteLengthTrainsOnAnyFeatures) {
   EXPECT_THAT(messages(), ::testing::HasSubstr("direct"));
 }
 
-TEST_F(Icl, DivergenceIsAStatus) {
+// The result is printed, and the exit code is 1, so that a script notices.
+TEST_F(Icl, DivergenceIsAStatusAndAFailure) {
   const std::string train =
       "icl train --set task.dim=2 --length 20 --set train.steps=200 --set train.batch=8 "
       "--set train.learning_rate=1000";
-  const Json document = json(train);
+  const Json document = parse_json("stdout", run(train + " --json", 1));
+  EXPECT_THAT(messages(), ::testing::HasSubstr("smaller train.learning_rate"));
   EXPECT_EQ(document.at("status"), "diverged");
   EXPECT_TRUE(document.at("final_risk").at("risk").is_null());
-  const std::string text = run(train);
+  const std::string text = run(train, 1);
   EXPECT_THAT(text, ::testing::HasSubstr("learning_rate is 1000"));
   EXPECT_THAT(text, ::testing::Not(::testing::HasSubstr("nan")));
 }

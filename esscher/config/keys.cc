@@ -1,0 +1,315 @@
+#include "esscher/config/keys.h"
+
+#include <algorithm>
+
+#include "esscher/base/error.h"
+#include "esscher/base/suggest.h"
+
+namespace esscher {
+namespace {
+
+using K = KeyKind;
+
+TableDeclaration matrix_table() {
+  return {"matrix",
+          "a matrix by its kind",
+          {{"kind", K::word, "", "what the other keys describe",
+            {"identity", "diagonal", "kcm", "dense", "random", "file"}},
+           {"values", K::numbers, "", "diagonal entries (kind = \"diagonal\")"},
+           {"rho", K::number, "", "entries rho^|i-j| (kind = \"kcm\")"},
+           {"rows", K::rows, "", "the rows (kind = \"dense\")"},
+           {"seed", K::integer, "0", "of iid N(0,1) entries (kind = \"random\")"},
+           {"path", K::text, "", "an .npy, .csv, .npz#name or .safetensors#tensor (kind = \"file\")"},
+           {"scale", K::number, "1.0", "a factor"},
+           {"operator_norm", K::number, "", "the matrix is scaled to this operator norm"},
+           {"shape", K::numbers, "", "[rows, cols], where the place leaves it open"}}};
+}
+
+TableDeclaration measure_table() {
+  return {"measure",
+          "the law of the tokens",
+          {{"type", K::word, "", "the family",
+            {"gaussian", "empirical", "rademacher", "uniform", "sphere", "ball", "categorical",
+             "laplace", "mixture", "product", "affine", "sum"},
+            {}, "\"gaussian\""},
+           {"dim", K::integer, "", "dimension of a token", {}, {}, "2"},
+           {"mean", K::numbers, "", "mean of a gaussian, 0 unless given"},
+           {"cov", K::matrix, "1.0", "covariance of a gaussian", {}, "matrix"},
+           {"tokens", K::rows, "", "tokens of an empirical measure"},
+           {"file", K::text, "", "tokens of an empirical measure, from a file"},
+           {"weights", K::numbers, "", "weights of tokens or of parts, equal unless given"},
+           {"radius", K::number, "1.0", "of a sphere or ball"},
+           {"b", K::number, "1.0", "scale of a laplace law"},
+           {"probs", K::numbers, "", "probabilities of a categorical law, equal unless given"},
+           {"shift", K::numbers, "", "what an affine image adds, 0 unless given"},
+           {"matrix", K::matrix, "1.0", "what an affine image multiplies by", {}, "matrix"},
+           {"parts", K::tables, "", "parts of a mixture, product, sum or affine image", {}, "measure"}}};
+}
+
+TableDeclaration attention_table() {
+  return {"attention",
+          "the head",
+          {{"kind", K::word, "\"softmax\"", "softmax or linear attention", {"softmax", "linear"}},
+           {"U", K::matrix, "1.0", "scores are <U z, z'>", {}, "matrix"},
+           {"V", K::matrix, "1.0", "what is read of a token", {}, "matrix"},
+           {"K", K::matrix, "", "keys, beside Q and instead of U", {}, "matrix"},
+           {"Q", K::matrix, "", "queries, beside K and instead of U", {}, "matrix"},
+           {"score_scale", K::number, "1.0", "a factor on all scores"}}};
+}
+
+TableDeclaration query_table() {
+  TableDeclaration out = measure_table();
+  out.name = "query";
+  out.meaning = "the queries: points, or a measure to draw them from";
+  for (KeyDeclaration& key : out.keys) key.example = {};
+  out.keys.insert(out.keys.begin(), {{"points", K::rows, "", "given queries, one per row", {}, {}, "[[1, 0]]"},
+                                     {"z", K::numbers, "", "one given query"}});
+  return out;
+}
+
+TableDeclaration reference_table() {
+  TableDeclaration out = measure_table();
+  out.name = "reference";
+  out.meaning = "the measure that given tokens are compared with";
+  for (KeyDeclaration& key : out.keys) key.example = {};
+  return out;
+}
+
+TableDeclaration lengths_table() {
+  return {"lengths",
+          "a geometric grid of prompt lengths, both ends included",
+          {{"from", K::integer, "10", "the shortest prompt"},
+           {"to", K::integer, "1000000", "the longest prompt"},
+           {"per_decade", K::number, "4.0", "lengths per factor of ten"}}};
+}
+
+TableDeclaration sweep_table() {
+  return {"sweep",
+          "what is measured",
+          {{"lengths", K::lengths, "", "prompt lengths, or { from, to, per_decade }", {}, "lengths"},
+           {"metrics", K::words, "", "what is compared with its limit",
+            {"output", "grad_v", "grad_u", "grad_k", "grad_q"}},
+           {"engine", K::word, "\"auto\"", "how finite prompts are averaged over",
+            {"auto", "exact", "sampled", "direct"}},
+           {"queries", K::integer, "512", "queries to draw, where they are drawn"},
+           {"replicates", K::integer, "8", "prompts per query, where they are drawn"},
+           {"eps", K::numbers, "", "excess risks whose prompt length is asked for (icl compare)"}}};
+}
+
+TableDeclaration task_table() {
+  return {"task",
+          "in-context linear regression",
+          {{"dim", K::integer, "", "dimension of the features", {}, {}, "5"},
+           {"task_variance", K::number, "1.0", "variance of the entries of w"},
+           {"noise_variance", K::number, "0.0", "variance of the noise on labels"},
+           {"query_noise", K::boolean, "false", "the label of the query is noisy too"},
+           {"prompt_cov", K::matrix, "1.0", "covariance of the features", {}, "matrix"},
+           {"query_cov", K::matrix, "", "of the query's features, prompt_cov unless given", {}, "matrix"},
+           {"features", K::word, "\"gaussian\"", "law of the features",
+            {"gaussian", "rademacher", "uniform", "sphere"}}}};
+}
+
+TableDeclaration head_table() {
+  return {"head",
+          "one head of a start",
+          {{"U", K::matrix, "", "scores", {}, "matrix"}, {"V", K::matrix, "", "what is read", {}, "matrix"}}};
+}
+
+TableDeclaration init_table() {
+  return {"init",
+          "the start of training",
+          {{"kind", K::word, "\"balanced\"", "the family of starts; \"torch\" for several heads",
+            {"torch", "balanced", "identity", "dense"}},
+           {"alpha", K::number, "", "size of a balanced start, half of the theorem's bound unless given"},
+           {"shape", K::matrix, "", "Theta Theta' of a balanced start", {}, "matrix"},
+           {"seed", K::integer, "", "of a random start, the seed of the run unless given"},
+           {"scale", K::number, "0.01", "of an identity start"},
+           {"U", K::matrix, "", "of a dense start", {}, "matrix"},
+           {"V", K::matrix, "", "of a dense start", {}, "matrix"},
+           {"heads", K::tables, "", "dense starts of several heads", {}, "head"}}};
+}
+
+TableDeclaration model_table() {
+  return {"model",
+          "the model that is trained",
+          {{"kind", K::word, "\"softmax\"", "attention of the model", {"softmax", "linear"}},
+           {"parametrisation", K::word, "\"UV\"", "the coordinates of training",
+            {"UV", "KQV", "KQVO", "block"}},
+           {"heads", K::integer, "1", "number of heads"},
+           {"key_dim", K::integer, "", "rows of K and Q, dim + 1 unless given"},
+           {"score_scale", K::number, "1.0", "a factor on scores, or \"1/sqrt(d)\"", {"1/sqrt(d)"}},
+           {"init", K::table, "", "the start", {}, "init"}}};
+}
+
+TableDeclaration train_table() {
+  return {"train",
+          "stochastic training",
+          {{"length", K::length, "100", "length of the prompts, or \"inf\""},
+           {"optimizer", K::word, "\"sgd\"", "the optimiser", {"sgd", "adam", "adamw"}},
+           {"learning_rate", K::number, "0.001", "step size"},
+           {"momentum", K::number, "0.0", "of sgd"},
+           {"beta1", K::number, "0.9", "of adam"},
+           {"beta2", K::number, "0.999", "of adam"},
+           {"epsilon", K::number, "1e-8", "of adam"},
+           {"weight_decay", K::number, "0.0", "of every optimiser"},
+           {"batch", K::integer, "128", "fresh prompts per step"},
+           {"steps", K::integer, "10000", "steps"},
+           {"gradient", K::word, "\"auto\"", "how the gradient of a step is made",
+            {"auto", "sampled", "direct", "exact"}},
+           {"loss", K::word, "\"half\"", "half or whole squared error", {"half", "mse"}},
+           {"curve_block", K::integer, "100", "steps per point of the loss curve"},
+           {"checkpoints", K::integer, "50", "states kept along the way"}}};
+}
+
+TableDeclaration flow_table() {
+  return {"flow",
+          "gradient flow and the risks along it",
+          {{"rtol", K::number, "1e-8", "relative error per step"},
+           {"atol", K::number, "1e-10", "absolute error per step"},
+           {"t_end", K::number, "", "end of time, \"inf\" unless given", {"inf"}},
+           {"stationary", K::number, "1e-9", "gradient norm that counts as zero"},
+           {"max_steps", K::integer, "100000", "steps at most"},
+           {"stepping", K::word, "\"bdf\"", "the family of methods", {"bdf", "adams"}},
+           {"log2_nodes", K::integer, "12", "quadrature nodes of a risk, as a power of two"},
+           {"scramblings", K::integer, "8", "independent node sets, for the error"},
+           {"draws", K::integer, "4000", "drawn tasks, where there is no quadrature"},
+           {"points", K::integer, "100", "times of a comparison"},
+           {"horizon", K::number, "0.1", "distance that ends the common part of two flows"}}};
+}
+
+TableDeclaration preset_table() {
+  return {"preset",
+          "what a published setting says of itself",
+          {{"verb", K::text, "", "the verb it belongs to"},
+           {"title", K::text, "", "its title"},
+           {"provenance", K::text, "", "where it was published"},
+           {"expected", K::text, "", "what it should show"}}};
+}
+
+const std::vector<TableDeclaration>& tables_once() {
+  static const std::vector<TableDeclaration> kTables{
+      measure_table(), attention_table(), query_table(), reference_table(), sweep_table(),
+      lengths_table(), task_table(),      model_table(), init_table(),      head_table(),
+      train_table(),   flow_table(),      preset_table(), matrix_table()};
+  return kTables;
+}
+
+constexpr std::string_view kRoot[] = {"measure", "attention", "query", "reference", "sweep",
+                                      "task",    "model",     "train", "flow",      "preset"};
+
+std::vector<std::string> names_of(const TableDeclaration& table) {
+  std::vector<std::string> out;
+  for (const KeyDeclaration& key : table.keys) out.emplace_back(key.name);
+  return out;
+}
+
+[[noreturn]] void fail_unknown(const ConfigValue& value, const std::string& path,
+                               std::string_view key, const std::vector<std::string>& known) {
+  throw ConfigError(value.where() + ": unknown key " + path + ", " + suggest(key, known));
+}
+
+void check_table(const TableDeclaration& declared, const ConfigValue& value,
+                 const std::string& path);
+
+void check_value(const KeyDeclaration& key, const ConfigValue& value, const std::string& path) {
+  if (key.table.empty()) return;  // a wrong type is what its getter says
+  if (value.map() != nullptr) check_table(declared_table(key.table), value, path);
+  const ConfigValue::Array* array = value.array();
+  if (array == nullptr) return;
+  for (std::size_t i = 0; i < array->size(); ++i) {
+    const ConfigValue& item = (*array)[i];
+    if (item.map() != nullptr) {
+      check_table(declared_table(key.table), item, path + "[" + std::to_string(i) + "]");
+    }
+  }
+}
+
+void check_table(const TableDeclaration& declared, const ConfigValue& value,
+                 const std::string& path) {
+  for (const auto& [name, item] : *value.map()) {
+    const auto key = std::find_if(declared.keys.begin(), declared.keys.end(),
+                                  [&](const KeyDeclaration& k) { return k.name == name; });
+    if (key == declared.keys.end()) {
+      fail_unknown(item, path + "." + name, name, names_of(declared));
+    }
+    check_value(*key, item, path + "." + name);
+  }
+}
+
+constexpr std::string_view kMatrices =
+    "\n# A matrix is a number x (x times the identity), rows [[..], ..], or a table:\n"
+    "#   { kind = \"identity\" }, { kind = \"diagonal\", values = [1, 2] }, { kind = \"kcm\", rho = 0.5 },\n"
+    "#   { kind = \"random\", seed = 1 }, { kind = \"file\", path = \"U.npy\" }; each with scale, "
+    "operator_norm, shape.\n";
+
+std::string line_of(const KeyDeclaration& key, bool is_required) {
+  const bool is_example = is_required && !key.example.empty();
+  std::string value(is_example || key.fallback.empty() ? key.example : key.fallback);
+  if (value.empty()) value = "..";
+  std::string out = (is_example ? "" : "# ") + std::string(key.name) + " = " + value;
+  out.resize(std::max<std::size_t>(out.size() + 2, 28), ' ');
+  out += "# " + std::string(key.meaning);
+  for (std::size_t i = 0; i < key.words.size(); ++i) {
+    out += (i == 0 ? ": \"" : ", \"") + std::string(key.words[i]) + "\"";
+  }
+  return out + "\n";
+}
+
+}  // namespace
+
+std::span<const std::string_view> root_tables() { return kRoot; }
+
+std::span<const TableDeclaration> declared_tables() { return tables_once(); }
+
+const TableDeclaration& declared_table(std::string_view name) {
+  for (const TableDeclaration& table : tables_once()) {
+    if (table.name == name) return table;
+  }
+  throw ArgumentError("declared_table: there is no table " + std::string(name));
+}
+
+std::span<const VerbDeclaration> declared_verbs() {
+  static const std::vector<VerbDeclaration> kVerbs{
+      {"limit", {"measure", "query"}, {"attention"}},
+      {"attend", {"query"}, {"measure", "attention", "reference"}},
+      {"concentration", {"measure"}, {"attention", "query", "sweep"}},
+      {"length", {"measure"}, {"attention", "query", "sweep"}},
+      {"icl risk", {"task"}, {"model", "sweep", "train", "flow"}},
+      {"icl flow", {"task"}, {"model", "train", "flow"}},
+      {"icl train", {"task"}, {"model", "train", "flow"}},
+      {"icl compare", {"task"}, {"model", "sweep", "flow"}}};
+  return kVerbs;
+}
+
+void check_known_keys(const ConfigValue& root) {
+  const std::vector<std::string> known(std::begin(kRoot), std::end(kRoot));
+  for (const auto& [name, value] : *root.map()) {
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      fail_unknown(value, name, name, known);
+    }
+    if (value.map() != nullptr) check_table(declared_table(name), value, name);
+  }
+}
+
+std::string config_template(std::string_view verb) {
+  std::vector<std::string> known;
+  for (const VerbDeclaration& one : declared_verbs()) {
+    known.emplace_back(one.name);
+    if (one.name != verb) continue;
+    std::string out = "# Configuration of `esscher " + std::string(verb) +
+                      "`. Commented lines show the other keys with their defaults.\n";
+    const auto write = [&](std::string_view name, bool is_required) {
+      const TableDeclaration& table = declared_table(name);
+      out += "\n" + std::string(is_required ? "" : "# ") + "[" + std::string(name) + "]";
+      out += "  # " + std::string(table.meaning) + "\n";
+      for (const KeyDeclaration& key : table.keys) out += line_of(key, is_required);
+    };
+    for (const std::string_view name : one.required) write(name, true);
+    for (const std::string_view name : one.optional) write(name, false);
+    return out.append(kMatrices);
+  }
+  throw ArgumentError("config: there is no configuration of " + std::string(verb) + ", " +
+                      suggest(verb, known));
+}
+
+}  // namespace esscher
