@@ -109,7 +109,8 @@ std::vector<double> null_departures(const Matrix& loadings, Index n, const Strea
   std::vector<double> out(kShapeReplicates);
   parallel_for(kShapeReplicates, [&](std::int64_t r) {
     const Stream replicate = stream.split(static_cast<std::uint64_t>(r));
-    out[static_cast<std::size_t>(r)] = departure(gaussian_scores(loadings, n, replicate.split(0)), tau);
+    out[static_cast<std::size_t>(r)] =
+        departure(gaussian_scores(loadings, n, replicate.split(0)), tau);
   });
   return out;
 }
@@ -122,8 +123,8 @@ double seen(ShapeFamily family, double strength, const Matrix& loadings, Index n
   parallel_for(kShapeReplicates, [&](std::int64_t r) {
     const Stream replicate = stream.split(static_cast<std::uint64_t>(r));
     const Matrix scores =
-        family_scores(family, strength, loadings,
-                      gaussian_scores(loadings, n, replicate.split(0)), replicate.split(1));
+        family_scores(family, strength, loadings, gaussian_scores(loadings, n, replicate.split(0)),
+                      replicate.split(1));
     above[static_cast<std::size_t>(r)] = departure(scores, tau) > limit ? 1 : 0;
   });
   return std::accumulate(above.begin(), above.end(), 0.0) / static_cast<double>(kShapeReplicates);

@@ -51,7 +51,8 @@ TEST(Shape, TheDepartureIsWhatThirdAndFourthCumulantsAddToTheTiltedMean) {
     const double tau = std::sqrt(powers[2]);
     const double skewness = powers[3] / std::pow(tau, 3);
     const double excess = powers[4] / std::pow(tau, 4) - 3;
-    want.push_back(std::sqrt(std::pow(tau * skewness / 2, 2) + std::pow(tau * tau * excess / 6, 2)));
+    want.push_back(
+        std::sqrt(std::pow(tau * skewness / 2, 2) + std::pow(tau * tau * excess / 6, 2)));
   }
   EXPECT_TRUE(testing::close(own_departure(scores), median(want), 1e-12));
   EXPECT_EQ(own_departure(Matrix::Constant(n, 2, 4.0)), 0.0);
@@ -106,8 +107,7 @@ TEST(Shape, TheHarmOfAFamilyIsTheErrorOfItsLimit) {
           }
           want.push_back((tilted - loadings.row(i).transpose()).norm() / tilted.norm());
         }
-        EXPECT_TRUE(
-            testing::close(family_harm(family, strength, loadings), median(want), 1e-9))
+        EXPECT_TRUE(testing::close(family_harm(family, strength, loadings), median(want), 1e-9))
             << strength;
       }
       // Two Gaussians of covariance 1 + e and 1 - e: each is tilted by itself, and the tilt shifts
@@ -120,8 +120,8 @@ TEST(Shape, TheHarmOfAFamilyIsTheErrorOfItsLimit) {
         const Vector tilted = ((1 + strength) * up + (1 - strength) * down) / (up + down) * b;
         want.push_back((tilted - b).norm() / tilted.norm());
       }
-      EXPECT_TRUE(testing::close(family_harm(ShapeFamily::spread, strength, loadings),
-                                 median(want), 1e-12))
+      EXPECT_TRUE(
+          testing::close(family_harm(ShapeFamily::spread, strength, loadings), median(want), 1e-12))
           << strength;
     }
   }
@@ -314,8 +314,9 @@ TEST(Shape, NoLengthIsPromisedToKeysThatAreNeverLinear) {
           would_break += broken ? 1 : 0;
           if (got.verdict_kind != HeadVerdict::linear_from) continue;
           ASSERT_LT(length, 20'000) << got.reason;
-          EXPECT_FALSE(broken) << got.verdict << " for law " << static_cast<int>(law) << ", d = "
-                               << d << ", tau = " << tau << ", n = " << n << ": " << got.reason;
+          EXPECT_FALSE(broken) << got.verdict << " for law " << static_cast<int>(law)
+                               << ", d = " << d << ", tau = " << tau << ", n = " << n << ": "
+                               << got.reason;
         }
       }
     }
