@@ -16,6 +16,7 @@
 namespace esscher {
 namespace {
 
+constexpr std::uint64_t kShapeStream = 0x5a9e;  // beside the fits, whose streams are their sizes
 constexpr Index kLengthQueries = 5;  // representatives for linear_from, by quantile of tau2
 
 // Median over queries of error / scale. An error that is rounding of |T| counts as 0, also where
@@ -148,7 +149,29 @@ const MixtureRow* best_mixture(const std::vector<MixtureRow>& mixtures) {
   return best;
 }
 
-void fill_verdict(double tolerance, HeadDiagnosis& out) {
+// Scores [keys,queries] of a few queries on the first chunk of the longest prompt.
+Matrix few_scores(const Head& head, const std::vector<PromptResult>& results) {
+  const std::vector<PromptResult> few = few_of(results);
+  Matrix a(static_cast<Index>(few.size()), head.dk);
+  double longest = 0;
+  for (std::size_t i = 0; i < few.size(); ++i) {
+    a.row(static_cast<Index>(i)) = few[i].a;
+    longest = std::max(longest, few[i].n);
+  }
+  const Matrix keys = head.K(0, std::min(static_cast<Index>(longest), kHeadChunk));
+  return keys * a.transpose();
+}
+
+void fill_shape(const KeyShape& shape, HeadDiagnosis& out) {
+  out.shape_departure = shape.departure;
+  out.shape_typical = shape.typical;
+  out.shape_limit = shape.limit;
+  out.shape_harm = shape.harm;
+  out.shape_power = shape.power;
+}
+
+void fill_verdict(const Head& head, const std::vector<PromptResult>& results,
+                  const HeadOptions& options, HeadDiagnosis& out) {
   HeadEvidence evidence{.n = out.n,
                         .error = out.gaussian.lin_c,
                         .unseen = out.gaussian_split.lin_c,
@@ -160,7 +183,12 @@ void fill_verdict(double tolerance, HeadDiagnosis& out) {
     out.best_k = best->k;
     evidence.mixture = {.k = best->k, .unseen = *best->split_lin_c, .control = best->control_lin_c};
   }
-  const HeadJudgement judgement = judge(evidence, tolerance);
+  if (length_in_question(evidence, options.tolerance)) {
+    evidence.shape = key_shape(few_scores(head, results), harm_of(options.tolerance),
+                               Stream(options.seed).split(kShapeStream));
+    if (evidence.shape) fill_shape(*evidence.shape, out);
+  }
+  const HeadJudgement judgement = judge(evidence, options.tolerance);
   out.verdict_kind = judgement.verdict;
   out.verdict = judgement.words;
   out.reason = judgement.reason;
@@ -243,7 +271,7 @@ HeadDiagnosis diagnose(const Head& head, const HeadOptions& options) {
   fill_scores(results, out);
   fill_errors(results, models, out);
   fill_control(results, options.tolerance, out);
-  fill_verdict(options.tolerance, out);
+  fill_verdict(head, results, options, out);
   for (const SurrogateModel& model : models) {
     if (model.k == out.best_k && !model.split) {
       out.score_mixture = score_density(model.moments.surrogate(model.floor()), results);

@@ -99,7 +99,9 @@ struct HeadDiagnosis {
   SurrogateError mean_only, uncentred, gaussian, gaussian_split;
   double control_lin_c = 0;                 // exact, same n and moments, Gaussian keys
   Length linear_from = Length::infinity();  // for the median query; infinity: not before 10^15
-  std::optional<Index> best_k;              // the best mixture on unseen keys
+  // The test of shape (heads/shape.h); absent unless a length is in question (heads/verdict.h).
+  std::optional<double> shape_departure, shape_typical, shape_limit, shape_harm, shape_power;
+  std::optional<Index> best_k;  // the best mixture on unseen keys
   std::vector<MixtureRow> mixtures;
 
   HeadVerdict verdict_kind = HeadVerdict::not_linearisable;
@@ -143,6 +145,13 @@ struct HeadDiagnosis {
     column("best_k", row.best_k, "", "components of the best mixture on unseen keys");
     column("linear_from", row.linear_from, "tokens",
            "length from which Gaussian keys are within tolerance; inf: not before 10^15");
+    column("shape_departure", row.shape_departure, "",
+           "how far the scores depart from Gaussian ones; absent: no length is in question");
+    column("shape_typical", row.shape_typical, "", "the same for Gaussian keys, median");
+    column("shape_limit", row.shape_limit, "", "the same for Gaussian keys, 95 % quantile");
+    column("shape_harm", row.shape_harm, "", "error of the limit that shape_power is for");
+    column("shape_power", row.shape_power, "",
+           "probability that keys with that error exceed shape_limit; absent: these keys do");
     column("verdict_kind", row.verdict_kind, "", "the verdict as a word for programs");
     column("verdict", row.verdict, "", "the verdict for people");
     column("reason", row.reason, "", "the numbers behind the verdict");

@@ -7,15 +7,6 @@
 namespace esscher {
 namespace {
 
-// A few queries, evenly spaced.
-std::vector<PromptResult> some_of(const std::vector<PromptResult>& results) {
-  constexpr std::size_t kQueries = 16;
-  std::vector<PromptResult> few;
-  const std::size_t count = std::min(kQueries, results.size());
-  for (std::size_t i = 0; i < count; ++i) few.push_back(results[i * results.size() / count]);
-  return few;
-}
-
 PrefixRow prefix_row(const Matrix& keys, const Matrix& values,
                      const std::vector<PromptResult>& results, Index n) {
   const Matrix k = keys.topRows(n);
@@ -49,7 +40,7 @@ PrefixRow prefix_row(const Matrix& keys, const Matrix& values,
 }  // namespace
 
 std::vector<PrefixRow> prefix_rows(const Head& head, const std::vector<PromptResult>& results) {
-  const std::vector<PromptResult> few = some_of(results);
+  const std::vector<PromptResult> few = few_of(results);
   const Index longest = std::min(head.n, kHeadChunk);
   const Matrix keys = head.K(0, longest);
   const Matrix values = head.V(0, longest);

@@ -15,6 +15,8 @@ constexpr double kUseful = 0.5;
 constexpr double kClearlyBetter = 0.9;
 constexpr double kHeavyKurtosis = 6.0;
 constexpr double kMostQueries = 0.5;
+// The probability with which a promise that is wrong by twice the tolerance must have been seen.
+constexpr double kEnoughPower = 0.9;
 
 std::string text(double x) { return brief(x, 3); }
 
@@ -36,24 +38,59 @@ std::string own_prompts(const std::optional<MixtureEvidence>& best) {
   return "; prompts drawn from that mixture would leave " + text(*best->control);
 }
 
-HeadJudgement judge_short(const HeadEvidence& head) {
-  const std::string reason = "error " + text(head.error) + " is near what " +
-                             std::to_string(head.n) + " Gaussian keys would show (" +
-                             text(head.control) + "); the limit ";
+// The length explains the error: more than Gaussian keys would show is not seen.
+bool near_control(const HeadEvidence& head) {
+  return head.error <= kNearControl * head.control && head.dominant <= kMostQueries;
+}
+
+// Some error below 1, which the mean value has, would exceed what is taken for the control.
+bool can_refuse(const HeadEvidence& head) { return kNearControl * head.control < 1; }
+
+std::string near_text(const HeadEvidence& head) {
+  return "error " + text(head.error) + " is near what " + std::to_string(head.n) +
+         " Gaussian keys would show (" + text(head.control) + ")";
+}
+
+std::string departure_text(const KeyShape& shape) {
+  return "the scores depart from Gaussian ones by " + text(shape.departure) +
+         " (Gaussian keys exceed " + text(shape.limit) + " in " + text(100 * kShapeLevel) +
+         " % of prompts)";
+}
+
+HeadJudgement too_short(const HeadEvidence& head, const std::string& why) {
+  return {.verdict = HeadVerdict::too_short,
+          .words = "too short to say",
+          .reason = near_text(head) + "; " + why};
+}
+
+// The error is near the control, and no test has found the keys not Gaussian.
+HeadJudgement judge_length(const HeadEvidence& head) {
   if (head.linear_from.is_infinite()) {
-    return {.verdict = HeadVerdict::too_short,
-            .words = "too short to say",
-            .reason = reason + "is not within tolerance before L = 10^15"};
+    return too_short(head, "the limit is not within tolerance before L = 10^15");
+  }
+  if (!can_refuse(head)) {
+    return too_short(head,
+                     "at this length no error below 1 would tell other keys from Gaussian ones");
+  }
+  if (!head.shape) return too_short(head, "the shape of the keys was not tested");
+  const double power = head.shape->power.value_or(0);
+  const std::string seen = "a limit that errs by " + text(head.shape->harm) +
+                           " would have been seen with probability " + text(power);
+  if (power < kEnoughPower) {
+    return too_short(head, departure_text(*head.shape) + ", but " + seen + " only");
   }
   return {.verdict = HeadVerdict::linear_from,
           .words = "linear from L = " + head.linear_from.text(),
-          .reason = reason + "holds within tolerance from L = " + head.linear_from.text()};
+          .reason = near_text(head) + "; " + departure_text(*head.shape) + ", and " + seen +
+                    "; if the keys stay Gaussian, the limit holds within tolerance from L = " +
+                    head.linear_from.text()};
 }
 
 HeadJudgement judge_shape(const HeadEvidence& head) {
   const std::optional<MixtureEvidence>& best = head.mixture;
-  const std::string gap = "error " + text(head.error) + " against " + text(head.control) +
-                          " for Gaussian keys: " + cause(head);
+  const std::string gap =
+      "error " + text(head.error) + " against " + text(head.control) +
+      " for Gaussian keys: " + (near_control(head) ? departure_text(*head.shape) : cause(head));
   if (best && best->unseen <= kUseful && best->unseen < kClearlyBetter * head.unseen) {
     const std::string k = std::to_string(best->k);
     return {.verdict = HeadVerdict::needs_components,
@@ -71,6 +108,10 @@ HeadJudgement judge_shape(const HeadEvidence& head) {
             .reason = gap + "; on unseen keys one component leaves " + text(head.unseen) + mixture +
                       own_prompts(best)};
   }
+  if (near_control(head)) {
+    return too_short(head, "the keys are not Gaussian, so no length is promised: " +
+                               departure_text(*head.shape));
+  }
   return {.verdict = HeadVerdict::not_linearisable,
           .words = "not linearisable",
           .reason = gap + (best ? "; a mixture of " + std::to_string(best->k) + " still leaves " +
@@ -87,11 +128,16 @@ HeadJudgement judge(const HeadEvidence& head, double tolerance) {
             .reason = "error " + text(head.error) + " at n = " + std::to_string(head.n) +
                       ", control " + text(head.control)};
   }
-  if (head.error <= kNearControl * head.control && head.dominant <= kMostQueries) {
-    return judge_short(head);
-  }
-  return judge_shape(head);
+  const bool refused = length_in_question(head, tolerance) && head.shape && head.shape->refused();
+  return near_control(head) && !refused ? judge_length(head) : judge_shape(head);
 }
+
+bool length_in_question(const HeadEvidence& head, double tolerance) {
+  return head.error > tolerance && near_control(head) && can_refuse(head) &&
+         !head.linear_from.is_infinite();
+}
+
+double harm_of(double tolerance) { return std::sqrt(3.0) * tolerance; }
 
 std::string linear_from_text(Length linear_from) {
   return linear_from.is_infinite() ? "not before 10^15" : linear_from.text();

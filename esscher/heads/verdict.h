@@ -3,15 +3,19 @@
 //   error = lin_c of the Gaussian limit,   control = lin_c of Gaussian keys of the same length
 //
 //   linear_here       error <= tolerance
-//   linear_from       error <= 1.5 control, and control reaches the tolerance at some L <= 10^15
-//   too_short         error <= 1.5 control, but no such L is enough
+//   linear_from       error <= 1.5 control, control reaches the tolerance at some L <= 10^15, and a
+//                     test of shape (heads/shape.h) took the keys for Gaussian and would have
+//                     refused, with probability 0.9, keys that err by twice the tolerance at L
+//   too_short         error <= 1.5 control, but nothing can be said of a longer prompt: no such L,
+//                     or control >= 2/3 (no error below 1 exceeds 1.5 control), or no test, or one
+//                     without that power, or keys are not Gaussian and none of the next two holds
 //   needs_components  keys are not Gaussian; a mixture of k leaves at most half of the signal on
 //                     unseen keys, and less than 0.9 times what one component leaves there
 //   linear_within     keys are not Gaussian and no mixture helps so much, but error <= 1/2
 //   not_linearisable  none of these
 //
-// A key that takes more than half of the weight of most queries rules linear_from and too_short
-// out.
+// Keys are not Gaussian if error > 1.5 control or if the test of shape refuses them. A key that
+// takes more than half of the weight of most queries rules linear_from and too_short out.
 #pragma once
 
 #include <optional>
@@ -20,6 +24,7 @@
 #include "esscher/base/enum_names.h"
 #include "esscher/base/length.h"
 #include "esscher/base/linalg.h"
+#include "esscher/heads/shape.h"
 
 namespace esscher {
 
@@ -60,6 +65,7 @@ struct HeadEvidence {
   double dominant = 0;                      // share of queries that one same key dominates
   double kurtosis = 3;                      // of the scores
   std::optional<MixtureEvidence> mixture = {};  // none if no mixture was judged
+  std::optional<KeyShape> shape = {};           // none if the keys were not tested
 };
 
 struct HeadJudgement {
@@ -69,6 +75,13 @@ struct HeadJudgement {
 };
 
 HeadJudgement judge(const HeadEvidence& head, double tolerance);
+
+// True if a length would be promised to Gaussian keys: only then does the verdict read the shape.
+bool length_in_question(const HeadEvidence& head, double tolerance);
+
+// The error of the limit at infinite length that makes the error at the promised length twice the
+// tolerance: there the finite length alone leaves one tolerance, and the two add as squares.
+double harm_of(double tolerance);
 
 // The length as people read it: "12632", or "not before 10^15" for infinity.
 std::string linear_from_text(Length linear_from);

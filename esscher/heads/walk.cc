@@ -235,4 +235,12 @@ std::vector<PromptResult> walk_prompt(const Head& head, const std::vector<Index>
   return std::move(walk).results();
 }
 
+std::vector<PromptResult> few_of(const std::vector<PromptResult>& results) {
+  constexpr std::size_t kQueries = 16;
+  std::vector<PromptResult> few;
+  const std::size_t count = std::min(kQueries, results.size());
+  for (std::size_t i = 0; i < count; ++i) few.push_back(results[i * results.size() / count]);
+  return few;
+}
+
 }  // namespace esscher

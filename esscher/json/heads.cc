@@ -19,6 +19,15 @@ Json or_null(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
+Json shape_json(const HeadDiagnosis& head) {
+  if (!head.shape_departure) return nullptr;
+  return {{"departure", or_null(head.shape_departure)},
+          {"typical", or_null(head.shape_typical)},
+          {"limit", or_null(head.shape_limit)},
+          {"harm", or_null(head.shape_harm)},
+          {"power", or_null(head.shape_power)}};
+}
+
 Json mixture_json(const MixtureRow& row) {
   return {{"k", row.k},
           {"in_sample", error_json(row.in_sample)},
@@ -55,6 +64,7 @@ Json diagnosis_json(const HeadDiagnosis& head) {
   out["linear_from"] =
       head.linear_from.is_infinite() ? Json(nullptr) : Json(head.linear_from.count());
   out["linear_from_text"] = linear_from_text(head.linear_from);
+  out["shape"] = shape_json(head);
   out["cost"] = rows_json(head.cost);
   out["prefixes"] = rows_json(head.prefixes);
   out["score_histogram"] = json_vector(head.score_histogram);

@@ -67,6 +67,16 @@ PageTable number_table(const HeadDiagnosis& head) {
                           brief_or_dash(*row.control_lin_c, 3), row.control_queries, head.queries));
   }
   sheet.add("Gaussian keys within tolerance from L", linear_from_text(head.linear_from));
+  if (!head.shape_departure) return table;
+  sheet.add("departure of the scores from Gaussian ones",
+            fmt::format("{} (Gaussian keys: median {}, 95 % below {})",
+                        brief_or_dash(*head.shape_departure, 3),
+                        brief_or_dash(head.shape_typical.value_or(0), 3),
+                        brief_or_dash(head.shape_limit.value_or(0), 3)));
+  if (!head.shape_power) return table;
+  sheet.add("power of that test",
+            fmt::format("{} against keys whose limit errs by {}", brief(*head.shape_power, 3),
+                        brief(head.shape_harm.value_or(0), 3)));
   return table;
 }
 

@@ -23,7 +23,8 @@ constexpr const char* kOverviewText =
     "the error of the Gaussian limit relative to |T| and to |T - mean V| (1: no better than the "
     "mean value). control is what lin_c would be for Gaussian keys with the same moments and "
     "length, from the exact engine. L needed is the length from which such keys would be within "
-    "the tolerance. frozen is the share of queries with n < exp(tau²).";
+    "the tolerance; a verdict promises it only where a test of the shape of the keys could have "
+    "refused it. frozen is the share of queries with n < exp(tau²).";
 
 // What a verdict says of one head and of several.
 struct GroupWords {

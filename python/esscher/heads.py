@@ -69,7 +69,8 @@ def heads(
 
     The keys are the columns of a run of ``esscher heads --out``. Arrays are NumPy arrays, ``mixtures``, ``cost`` and
     ``prefixes`` are lists of dictionaries. ``linear_from`` is ``math.inf`` if no prompt of up to 10^15 tokens is long
-    enough; what a head does not have is None.
+    enough; what a head does not have is None. A length is promised ("linear from L = ...") only after a test of the
+    shape of the keys; its numbers are the columns ``shape_*``, None where no length is in question.
 
     ``heads(Q, K, V)``: the queries [m,dk], keys [n,dk] and values [n,dv] that entered a softmax, or stacked heads
     [h,m,dk], [h,n,dk], [h,n,dv]. ``heads(path)``: every head of a .safetensors or .npz file or of a folder of .npy

@@ -180,6 +180,7 @@ def test_heads_of_arrays():
     (row,) = es.heads(X[:50], X, X, scale=0.2)
     assert row["n"] == 600 and row["verdict"] and row["verdict_kind"] in ("linear_here", "linear_from")
     assert isinstance(row["score_histogram"], np.ndarray) and row["mixtures"][0]["split_lin_c"] > 0
+    assert row["verdict_kind"] == "linear_from" or row["shape_departure"] is None
     (frozen,) = es.heads(X[:50], X, X, scale=1e3, components=[2])
     assert frozen["linear_from"] == np.inf and frozen["mixtures"][0]["control_lin_c"] is None
     (few,) = es.heads(X[:50], X, X, scale=0.2, components=[3], queries=[1, 7])

@@ -45,7 +45,10 @@ TEST_F(Program, ARunOfHeadsKeepsTypedRows) {
   const std::string csv = run("export " + directory + " --csv").out;
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 5);
   EXPECT_THAT(csv, ::testing::Not(HasSubstr("detail")));
-  EXPECT_THAT(csv, HasSubstr(",linear_from,verdict_kind,verdict,reason,"));
+  EXPECT_THAT(
+      csv,
+      HasSubstr(",linear_from,shape_departure,shape_typical,shape_limit,shape_harm,shape_power,"
+                "verdict_kind,verdict,reason,"));
   const Json rows = run("export " + directory + " --json").json().at("rows");
   ASSERT_EQ(rows.size(), 4u);
   for (const Json& row : rows) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <set>
 
 namespace esscher {
@@ -32,18 +33,85 @@ TEST(Verdict, LinearHereUpToTheTolerance) {
   EXPECT_NE(judge(head, 0.0999).verdict, HeadVerdict::linear_here);
 }
 
-TEST(Verdict, LinearFromWhereTheLengthExplainsTheError) {
+// A head whose error is near its control, with keys that a sharp test of shape takes for Gaussian.
+HeadEvidence gaussian() {
   HeadEvidence head = shaped();
   head.error = 0.3;
   head.control = 0.2;  // 0.3 is 1.5 times the control: still explained
   head.linear_from = Length(12632);
+  head.shape = {.departure = 0.05, .typical = 0.06, .limit = 0.09, .harm = 0.173, .power = 0.95};
+  return head;
+}
+
+TEST(Verdict, LinearFromWhereTheLengthExplainsTheErrorAndTheShapeIsGaussian) {
+  HeadEvidence head = gaussian();
   const HeadJudgement got = judge(head, 0.1);
   EXPECT_EQ(got.verdict, HeadVerdict::linear_from);
   EXPECT_EQ(got.words, "linear from L = 12632");
-  EXPECT_THAT(got.reason, HasSubstr("error 0.3 is near what 1000 Gaussian keys would show (0.2)"));
-  EXPECT_THAT(got.reason, HasSubstr("from L = 12632"));
+  EXPECT_EQ(got.reason,
+            "error 0.3 is near what 1000 Gaussian keys would show (0.2); the scores depart from "
+            "Gaussian ones by 0.05 (Gaussian keys exceed 0.09 in 5 % of prompts), and a limit that "
+            "errs by 0.173 would have been seen with probability 0.95; if the keys stay Gaussian, "
+            "the limit holds within tolerance from L = 12632");
+  EXPECT_TRUE(length_in_question(head, 0.1));
   head.control = 0.199;
   EXPECT_EQ(judge(head, 0.1).verdict, HeadVerdict::linear_within);
+  EXPECT_FALSE(length_in_question(head, 0.1));
+}
+
+// At the promised length the error of the limit and of the length, one tolerance, add as squares.
+TEST(Verdict, HarmMakesTheErrorTwiceTheTolerance) {
+  EXPECT_NEAR(std::hypot(harm_of(0.1), 0.1), 0.2, 1e-12);
+}
+
+TEST(Verdict, NoLengthWithoutATestOfShapeThatCouldHaveRefused) {
+  HeadEvidence head = gaussian();
+  head.shape->power = 0.89;
+  const HeadJudgement weak = judge(head, 0.1);
+  EXPECT_EQ(weak.verdict, HeadVerdict::too_short);
+  EXPECT_EQ(weak.words, "too short to say");
+  EXPECT_THAT(weak.reason, HasSubstr("by 0.05 (Gaussian keys exceed 0.09 in 5 % of prompts), but a "
+                                     "limit that errs by 0.173 would have been seen with "
+                                     "probability 0.89 only"));
+  head.shape->power = 0.9;
+  EXPECT_EQ(judge(head, 0.1).verdict, HeadVerdict::linear_from);
+  head.shape.reset();
+  EXPECT_EQ(judge(head, 0.1).verdict, HeadVerdict::too_short);
+  EXPECT_THAT(judge(head, 0.1).reason, HasSubstr("the shape of the keys was not tested"));
+}
+
+// From control 2/3 on, any error that a linear map can have is "near" it.
+TEST(Verdict, NoLengthWhereNoErrorBelowOneCouldBeRefused) {
+  HeadEvidence head = gaussian();
+  head.error = 0.9;
+  head.control = 0.66;
+  EXPECT_EQ(judge(head, 0.1).verdict, HeadVerdict::linear_from);
+  head.control = 0.67;
+  EXPECT_FALSE(length_in_question(head, 0.1));
+  const HeadJudgement got = judge(head, 0.1);
+  EXPECT_EQ(got.verdict, HeadVerdict::too_short);
+  EXPECT_THAT(got.reason, HasSubstr("no error below 1 would tell other keys from Gaussian ones"));
+}
+
+// Keys that the test refuses are not Gaussian, however near the error is to the control.
+TEST(Verdict, RefusedKeysGetNoLength) {
+  HeadEvidence head = gaussian();
+  head.shape->departure = 0.4;
+  head.shape->power.reset();
+  const HeadJudgement within = judge(head, 0.1);
+  EXPECT_EQ(within.words, "linear within 30 %");
+  EXPECT_THAT(within.reason, HasSubstr("the scores depart from Gaussian ones by 0.4"));
+  head.error = 0.8;
+  head.control = 0.6;
+  const HeadJudgement unknown = judge(head, 0.1);
+  EXPECT_EQ(unknown.verdict, HeadVerdict::too_short);
+  EXPECT_THAT(unknown.reason, HasSubstr("the keys are not Gaussian, so no length is promised"));
+  head.unseen = 0.8;
+  head.mixture = {.k = 4, .unseen = 0.4};
+  EXPECT_EQ(judge(head, 0.1).words, "needs 4 components");
+  head.shape->departure = 0.09;  // not above the limit
+  head.shape->power = 0.95;
+  EXPECT_EQ(judge(head, 0.1).verdict, HeadVerdict::linear_from);
 }
 
 TEST(Verdict, TooShortWhereNoLengthIsEnough) {
@@ -59,9 +127,9 @@ TEST(Verdict, TooShortWhereNoLengthIsEnough) {
 
 // A key that takes most of the weight is not a matter of length.
 TEST(Verdict, ADominantKeyIsNotExplainedByTheLength) {
-  HeadEvidence head = shaped();
+  HeadEvidence head = gaussian();
   head.error = 0.95;
-  head.control = 0.9;
+  head.control = 0.65;
   head.dominant = 0.5;
   EXPECT_EQ(judge(head, 0.1).verdict, HeadVerdict::linear_from);
   head.dominant = 0.51;

@@ -20,6 +20,11 @@ HeadDiagnosis sample() {
   head.gaussian = {.lin = 0.1, .lin_c = 0.3};
   head.gaussian_split = {.lin = 0.2, .lin_c = 0.4};
   head.linear_from = Length(12632);
+  head.shape_departure = 0.05;
+  head.shape_typical = 0.06;
+  head.shape_limit = 0.09;
+  head.shape_harm = 0.17;
+  head.shape_power = 0.95;
   head.best_k = 2;
   head.mixtures = {{.k = 2,
                     .in_sample = {.lin = 0.01, .lin_c = 0.02},
@@ -69,6 +74,7 @@ TEST(DiagnosisJson, KeysAreTheContract) {
                                             "best_k",
                                             "linear_from",
                                             "linear_from_text",
+                                            "shape",
                                             "cost",
                                             "prefixes",
                                             "score_histogram",
@@ -94,6 +100,11 @@ TEST(DiagnosisJson, KeysAreTheContract) {
                                       {"control_low", 0.7},
                                       {"control_high", 1.0}}));
   EXPECT_EQ(got["score_mixture"], (Json{{"k", 2}, {"density", {0.5, 0.5}}}));
+  EXPECT_EQ(got["shape"], (Json{{"departure", 0.05},
+                                {"typical", 0.06},
+                                {"limit", 0.09},
+                                {"harm", 0.17},
+                                {"power", 0.95}}));
   EXPECT_EQ(got["linear_from"], 12632);
   EXPECT_EQ(got["linear_from_text"], "12632");
   EXPECT_EQ(got["verdict_kind"], "linear_from");
@@ -103,7 +114,11 @@ TEST(DiagnosisJson, WhatAHeadDoesNotHaveIsNull) {
   HeadDiagnosis head = sample();
   head.linear_from = Length::infinity();
   head.best_k.reset();
+  head.shape_power.reset();
+  EXPECT_TRUE(diagnosis_json(head)["shape"]["power"].is_null());
+  head.shape_departure.reset();
   const Json got = diagnosis_json(head);
+  EXPECT_TRUE(got["shape"].is_null());
   EXPECT_TRUE(got["mixtures"][1]["split"].is_null());
   EXPECT_TRUE(got["mixtures"][1]["control_lin_c"].is_null());
   EXPECT_TRUE(got["best_k"].is_null());

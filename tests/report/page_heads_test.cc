@@ -9,6 +9,7 @@ namespace esscher {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 HeadDiagnosis head_with(const std::string& name, HeadVerdict kind, const std::string& words) {
   HeadDiagnosis head;
@@ -69,6 +70,32 @@ TEST(HeadsPage, HasAnOverviewAndASectionPerHead) {
   EXPECT_EQ(page.datasets.at("scores-head-1").rows.size(), 3u * kHistogramBins);
   EXPECT_EQ(page.datasets.at("prefix-head-0").rows.size(), 2u);
   EXPECT_THAT(page.sections[1].figures[0].caption, HasSubstr("not be within the tolerance before"));
+}
+
+// The test of shape has its two rows where it was made, the power where it was needed.
+TEST(HeadsPage, TheTestOfShapeIsShownWithItsPower) {
+  const auto rows = [](const HeadDiagnosis& head) {
+    std::string text;
+    const Page page = heads_page({head});
+    for (const PageTable& table : page.sections[1].tables) {
+      for (const auto& row : table.sheet.rows) {
+        for (const Value& value : row) {
+          if (const auto* words = std::get_if<std::string>(&value)) text += *words + "|";
+        }
+      }
+    }
+    return text;
+  };
+  HeadDiagnosis head = head_with("a", HeadVerdict::linear_from, "linear from L = 9");
+  EXPECT_THAT(rows(head), Not(HasSubstr("departure")));
+  head.shape_departure = 0.05;
+  head.shape_typical = 0.06;
+  head.shape_limit = 0.09;
+  EXPECT_THAT(rows(head), HasSubstr("0.05 (Gaussian keys: median 0.06, 95 % below 0.09)"));
+  EXPECT_THAT(rows(head), Not(HasSubstr("power")));
+  head.shape_harm = 0.17;
+  head.shape_power = 0.95;
+  EXPECT_THAT(rows(head), HasSubstr("0.95 against keys whose limit errs by 0.17"));
 }
 
 }  // namespace

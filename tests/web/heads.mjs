@@ -25,7 +25,7 @@ for (const title of ["lin_c", "control", "tau²", "ESS"]) {
 }
 await table.locator("th button", { hasText: "verdict" }).click();
 const verdicts = await column(2);
-check("sorts by verdict", rises(verdicts) && verdicts[3].startsWith("needs"), verdicts.join(" | "));
+check("sorts by verdict", rises(verdicts) && verdicts[3].startsWith("too short"), verdicts.join(" | "));
 
 for (let head = 0; head < 4; ++head) {
   const bands = await page.$$(`#head-${head} .mark-area path`);
