@@ -12,17 +12,18 @@ namespace {
 
 constexpr Index kLargestJacobian = 1'000'000;
 
+// The Jacobians are those of "output", so they follow the kind of the operator.
 void add_derivatives(QueryRow& row, const AnyMeasure& mu, const Attention& attention,
-                     const VectorView& z) {
+                     const VectorView& z, bool linear) {
   const Index d = attention.dim();
   const Index dv = attention.output_dim();
   if (dv * d * std::max(d, dv) > kLargestJacobian) {
     throw_argument("--derivatives", "size of a Jacobian", std::to_string(dv * d * std::max(d, dv)),
                    "at most " + std::to_string(kLargestJacobian) + " numbers");
   }
-  row.jacobian_z = attention.jacobian_z(mu, z);
-  row.jacobian_U = attention.jacobian_U(mu, z);
-  row.jacobian_V = attention.jacobian_V(mu, z);
+  row.jacobian_z = linear ? attention.linear_jacobian_z(mu, z) : attention.jacobian_z(mu, z);
+  row.jacobian_U = linear ? attention.linear_jacobian_U(mu, z) : attention.jacobian_U(mu, z);
+  row.jacobian_V = linear ? attention.linear_jacobian_V(mu, z) : attention.jacobian_V(mu, z);
 }
 
 // A prompt goes through the kernels, as it does from Python.
@@ -47,7 +48,7 @@ QueryRow query_row(const AnyMeasure& mu, const Attention& attention, const Vecto
   if (const auto* prompt = mu.as<Empirical>()) {
     row.effective_sample_size = prompt->effective_sample_size(a);
   }
-  if (options.derivatives) add_derivatives(row, mu, attention, z);
+  if (options.derivatives) add_derivatives(row, mu, attention, z, options.linear);
   return row;
 }
 

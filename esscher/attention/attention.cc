@@ -40,13 +40,17 @@ const Attention::KeyQuery& Attention::kq() const {
 }
 
 Vector Attention::tilt(const VectorView& z) const {
-  check_dimension("attention", "z", z.size(), dim());
-  check_finite("attention", "z", z);
+  check_query(z);
   return U_ * z;
 }
 
 void Attention::check_measure(Index measure_dim) const {
   check_dimension("attention", "measure", measure_dim, dim());
+}
+
+void Attention::check_query(const VectorView& z) const {
+  check_dimension("attention", "z", z.size(), dim());
+  check_finite("attention", "z", z);
 }
 
 Vector Attention::functional(const VectorView& g) const {

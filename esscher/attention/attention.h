@@ -100,6 +100,29 @@ class Attention {
     return outer_columns(Matrix::Identity(output_dim(), output_dim()), mu.tilted_mean(tilt(z)));
   }
 
+  // The Jacobians of T_lin, in the same shapes and order: S stands for C_a, and S a for m_a. Those
+  // in z and U do not depend on where the tilt is, because T_lin is linear in both.
+  template <Measure M>
+  [[nodiscard]] Matrix linear_jacobian_z(const M& mu, const VectorView& z) const {
+    check_measure(mu.dim());
+    check_query(z);
+    return V_ * mu.second_moment() * U_;
+  }
+
+  template <Measure M>
+  [[nodiscard]] Matrix linear_jacobian_U(const M& mu, const VectorView& z) const {
+    check_measure(mu.dim());
+    check_query(z);
+    return outer_columns(V_ * mu.second_moment(), z);
+  }
+
+  template <Measure M>
+  [[nodiscard]] Matrix linear_jacobian_V(const M& mu, const VectorView& z) const {
+    check_measure(mu.dim());
+    return outer_columns(Matrix::Identity(output_dim(), output_dim()),
+                         second_moment_times(mu, tilt(z)));
+  }
+
  private:
   struct KeyQuery {
     Matrix K, Q;
@@ -110,6 +133,7 @@ class Attention {
 
   [[nodiscard]] const KeyQuery& kq() const;
   void check_measure(Index measure_dim) const;
+  void check_query(const VectorView& z) const;
   // V'g [d].
   [[nodiscard]] Vector functional(const VectorView& g) const;
   [[nodiscard]] AttentionGradients pull_back(const Vector& m, const Vector& c, const VectorView& z,

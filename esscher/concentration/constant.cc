@@ -8,43 +8,16 @@
 namespace esscher {
 namespace {
 
-// E (y'Yy)(y'Wy) - 2 y'YCa Wy + tr(W Ca Y Ca), y = x + delta, x centred with the cumulants of the
-// measure tilted by b.
-double fourth_moment(const AnyMeasure& mu, const Vector& b, const Vector& delta, const Matrix& Ca,
-                     const Matrix& W, const Matrix& Y) {
+// E |D|^2 in the metric of W and Y, D = yy' - C_a:
+//   E (y'Wy)(y'Yy) - 2 tr(Y C_a W E yy') + tr(W C_a Y C_a)
+// where y = x + delta and x is centred with the cumulants of the measure tilted by b.
+double gradient_moment(const AnyMeasure& mu, const Vector& b, const Vector& delta, const Matrix& Ca,
+                       const Matrix& W, const Matrix& Y) {
   const Matrix C = mu.tilted_cov(b);
   const auto trace = [](const Matrix& A, const Matrix& B) { return (A * B).trace(); };
-  // The step is a fraction of the distance on which the tilted law changes, 1/sqrt(|C|).
-  const double h = 0.02 / std::sqrt(std::max(max_eigenvalue(C), 1e-12));
-  const auto cov_at = [&](const Vector& direction, double t) {
-    return mu.tilted_cov(b + t * direction);
-  };
-  // The first derivative of tr(A C) along v, by differences of fourth order.
-  const auto slope = [&](const Matrix& A, const Vector& v) {
-    const double norm = v.norm();
-    if (norm == 0) return 0.0;
-    const Vector e = v / norm;
-    const Matrix D = (8 * (cov_at(e, h) - cov_at(e, -h)) - (cov_at(e, 2 * h) - cov_at(e, -2 * h)));
-    return norm * trace(A, D) / (12 * h);
-  };
-  // sum_kl Y_kl kappa4(k,l,.,.) : W = sum over factors of Y of second derivatives of tr(W C).
-  const Matrix F = psd_factor("asymptotic_constant", "Y", Y);
-  double kappa4 = 0;
-  for (Index i = 0; i < F.cols(); ++i) {
-    const double norm = F.col(i).norm();
-    if (norm == 0) continue;
-    const Vector e = F.col(i) / norm;
-    const Matrix D =
-        -30 * C + 16 * (cov_at(e, h) + cov_at(e, -h)) - (cov_at(e, 2 * h) + cov_at(e, -2 * h));
-    kappa4 += norm * norm * trace(W, D) / (12 * h * h);
-  }
-  const double n = delta.dot(Y * delta), w = delta.dot(W * delta);
-  const double yy = kappa4 + trace(W, C) * trace(Y, C) + 2 * trace(W * C, Y * C) +
-                    2 * slope(W, Y * delta) + 2 * slope(Y, W * delta) + n * trace(W, C) +
-                    w * trace(Y, C) + 4 * delta.dot(W * C * Y * delta) + w * n;
-  const Matrix cross = Y * Ca * W;
   const Matrix second = C + delta * delta.transpose();
-  return yy - 2 * trace(cross, second) + trace(W * Ca, Y * Ca);
+  return fourth_moment(mu.higher_cumulants(b, W, Y), C, delta, W, Y) -
+         2 * trace(Y * Ca * W, second) + trace(W * Ca, Y * Ca);
 }
 
 }  // namespace
@@ -63,7 +36,7 @@ double asymptotic_constant(Metric metric, const AnyMeasure& mu, const Attention&
       return form.left.scale2 * (scale * ((W * mu.tilted_cov(b)).trace() + delta.dot(W * delta)));
     }
     const Matrix Y = form.right.scale2 * form.right.gram(d);
-    return scale * form.query->norm2(z) * fourth_moment(mu, b, delta, mu.tilted_cov(a), W, Y);
+    return scale * form.query->norm2(z) * gradient_moment(mu, b, delta, mu.tilted_cov(a), W, Y);
   } catch (const DomainError&) {
     return std::numeric_limits<double>::infinity();
   }

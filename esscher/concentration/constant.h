@@ -8,9 +8,9 @@
 //   grad_k  scale^2 |Qz|^2 e E_2a |V D|_F^2
 //   grad_q  scale^2 |z|^2 e E_2a |V D K'|_F^2
 //
-// The gradients in U, K and Q need third and fourth cumulants of the tilted measure. They are
-// derivatives of C_a, taken by central differences of the closed form (relative accuracy about
-// 1e-7).
+// The gradients in U, K and Q need third and fourth cumulants of the measure tilted by 2a, which are
+// closed forms too (measure/higher_cumulants.h). A measure of a user without higher_cumulants()
+// gets them from differences of its covariance, to about 1e-8.
 #pragma once
 
 #include "esscher/attention/attention.h"

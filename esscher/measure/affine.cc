@@ -58,6 +58,13 @@ Vector Affine::tilted_cov_times(const VectorView& a, const VectorView& v) const 
   return B_ * inner_.tilted_cov_times(pulled_back(a), B_.transpose() * v);
 }
 
+HigherCumulants Affine::higher_cumulants(const VectorView& a, const MatrixView& W,
+                                         const MatrixView& Y) const {
+  const auto pulled = [&](const MatrixView& A) -> Matrix { return B_.transpose() * A * B_; };
+  const HigherCumulants inner = inner_.higher_cumulants(pulled_back(a), pulled(W), pulled(Y));
+  return {B_ * inner.third_w, B_ * inner.third_y, inner.fourth};
+}
+
 Empirical Affine::sample(const Stream& stream, Index n) const {
   const Empirical inner = inner_.sample(stream, n);
   // Tokens are made one by one, because one product for all would round differently for different

@@ -28,6 +28,8 @@ class Affine {
   [[nodiscard]] Vector mean_shift(const VectorView& a) const;
   [[nodiscard]] Matrix tilted_cov(const VectorView& a) const;
   [[nodiscard]] Vector tilted_cov_times(const VectorView& a, const VectorView& v) const;
+  [[nodiscard]] HigherCumulants higher_cumulants(const VectorView& a, const MatrixView& W,
+                                                 const MatrixView& Y) const;
   [[nodiscard]] Empirical sample(const Stream& stream, Index n) const;
   [[nodiscard]] double sub_gaussian() const;
   [[nodiscard]] bool strictly_sub_gaussian() const { return inner_.strictly_sub_gaussian(); }

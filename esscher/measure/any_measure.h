@@ -43,6 +43,10 @@ class AnyMeasure {
   [[nodiscard]] Vector tilted_cov_times(const VectorView& a, const VectorView& v) const {
     return object_->tilted_cov_times(a, v);
   }
+  [[nodiscard]] HigherCumulants higher_cumulants(const VectorView& a, const MatrixView& W,
+                                                 const MatrixView& Y) const {
+    return object_->higher_cumulants(a, W, Y);
+  }
   [[nodiscard]] Empirical sample(const Stream& stream, Index n) const {
     return object_->sample(stream, n);
   }
@@ -64,6 +68,8 @@ class AnyMeasure {
     virtual Vector mean_shift(const VectorView& a) const = 0;
     virtual Matrix tilted_cov(const VectorView& a) const = 0;
     virtual Vector tilted_cov_times(const VectorView& a, const VectorView& v) const = 0;
+    virtual HigherCumulants higher_cumulants(const VectorView& a, const MatrixView& W,
+                                             const MatrixView& Y) const = 0;
     virtual Empirical sample(const Stream& stream, Index n) const = 0;
     virtual double sub_gaussian() const = 0;
     virtual bool strictly_sub_gaussian() const = 0;
@@ -91,6 +97,10 @@ class AnyMeasure {
     Matrix tilted_cov(const VectorView& a) const override { return measure.tilted_cov(a); }
     Vector tilted_cov_times(const VectorView& a, const VectorView& v) const override {
       return measure.tilted_cov_times(a, v);
+    }
+    HigherCumulants higher_cumulants(const VectorView& a, const MatrixView& W,
+                                     const MatrixView& Y) const override {
+      return esscher::higher_cumulants(measure, a, W, Y);
     }
     Empirical sample(const Stream& stream, Index n) const override {
       return measure.sample(stream, n);

@@ -1,6 +1,7 @@
 #include "esscher/measure/bessel_tilt.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "esscher/measure/scalar_forms.h"
@@ -137,12 +138,107 @@ BesselTilt large_k(double nu, double k) {
   return out;
 }
 
+// From here on the expansions for large k serve.
+double large_from(double nu) { return std::max(50.0, 4 * (nu + 1) * (nu + 1)); }
+
+// Sums of D_j x^p h for a function h of j; x = j - top and h is taken relative to its value at
+// `top`, so that cumulants of the narrow distribution of j keep their digits.
+struct JointSums {
+  double h0 = 0, h1 = 0, h2 = 0;
+
+  void add(double x, double h, double D) {
+    h0 += D * h;
+    h1 += D * x * h;
+    h2 += D * x * x * h;
+  }
+};
+
+// mean(h), cov(j,h) and the joint cumulant of (j,j,h).
+struct JointCumulants {
+  double mean = 0, cov = 0, third = 0;
+};
+
+JointCumulants joint_cumulants(const JointSums& h, const JointSums& one, double at_top) {
+  const double m1 = one.h1 / one.h0, m2 = one.h2 / one.h0;
+  const double h0 = h.h0 / one.h0, h1 = h.h1 / one.h0, h2 = h.h2 / one.h0;
+  return {at_top + h0, h1 - m1 * h0, h2 - 2 * m1 * h1 - m2 * h0 + 2 * m1 * m1 * h0};
+}
+
+// along = < radial >, across - along = < gap >.
+struct SeriesCumulants {
+  JointCumulants radial, gap;
+};
+
+SeriesCumulants series_cumulants(double nu, double k) {
+  const double top = peak(nu, k);
+  const auto radial = [nu](double j) { return (nu + 0.5) / ((2 * nu + 1 + j) * (nu + 1 + j)); };
+  const auto gap = [nu](double j) { return j / ((2 * nu + 1 + j) * (nu + 1 + j)); };
+  JointSums one, r, g;
+  const double r_top = radial(top), g_top = gap(top);
+  const auto add = [&](double j, double D) {
+    one.add(j - top, 1, D);
+    r.add(j - top, radial(j) - r_top, D);
+    g.add(j - top, gap(j) - g_top, D);
+  };
+  add(top, 1);
+  double D = 1;
+  for (double j = top; D > kNegligible * one.h0 || j < top + 3; ++j) {
+    D *= term_ratio(nu, k, j);
+    add(j + 1, D);
+  }
+  D = 1;
+  for (double j = top; j > 0 && D > kNegligible * one.h0; --j) {
+    D /= term_ratio(nu, k, j - 1);
+    add(j - 1, D);
+  }
+  return {joint_cumulants(r, one, r_top), joint_cumulants(g, one, g_top)};
+}
+
+BesselCumulants cumulants_large_k(double d, double k) {
+  constexpr int kMaxTerms = 80;
+  std::array<double, kMaxTerms> c{1.0};  // c_n k^-n
+  BesselCumulants out{.mixed3 = -1 / k / k, .mixed4 = 2 / k / k / k};
+  for (int n = 1; n < kMaxTerms; ++n) {
+    double sum = (n - d) * c[n - 1] / k;
+    for (int i = 1; i < n; ++i) sum -= c[i] * c[n - i];
+    c[n] = 0.5 * sum;
+    const double term = c[n] / k / k;
+    out.along3 += n * (n + 1.0) * term;
+    out.along4 -= n * (n + 1.0) * (n + 2.0) * term / k;
+    out.mixed3 -= (n + 1.0) * term;
+    out.mixed4 += (n + 1.0) * (n + 2.0) * term / k;
+    if (std::abs(c[n]) * n * n < kNegligible * std::abs(c[1])) break;
+  }
+  out.across4 = out.mixed3 / k;
+  return out;
+}
+
 }  // namespace
+
+BesselCumulants bessel_cumulants(Index d, double k) {
+  if (d == 1) {
+    const double s = sech_squared(k);
+    return {.along3 = -2 * std::tanh(k) * s, .along4 = s * (4 - 6 * s)};
+  }
+  const auto dim = static_cast<double>(d);
+  const double nu = 0.5 * dim - 1;
+  if (k < 1e-8) {
+    const double f = -2 / (dim * dim * (dim + 2));
+    return {.along3 = 3 * f * k, .mixed3 = f * k, .along4 = 3 * f, .mixed4 = f, .across4 = f};
+  }
+  if (k > large_from(nu)) return cumulants_large_k(dim, k);
+  const auto [radial, gap] = series_cumulants(nu, k);
+  return {.along3 = 2 * radial.cov / k,
+          .mixed3 = -gap.mean / k,
+          .along4 = (4 * radial.third - 2 * radial.cov) / k / k,
+          .mixed4 = (gap.mean - 2 * gap.cov) / k / k,
+          .across4 = -gap.mean / k / k};
+}
 
 BesselTilt bessel_tilt(Index d, double k) {
   if (d == 1) return {log_cosh(k), k < 1e-8 ? 1.0 : std::tanh(k) / k, sech_squared(k)};
   const double nu = 0.5 * static_cast<double>(d) - 1;
-  if (k > std::max(50.0, 4 * (nu + 1) * (nu + 1))) return large_k(nu, k);
+  if (k > large_from(nu)) return large_k(nu, k);
   const double top = peak(nu, k);
   return top < kFarPeak ? series_from_zero(nu, k) : series_from_peak(nu, k, top);
 }

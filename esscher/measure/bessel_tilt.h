@@ -27,4 +27,20 @@ struct BesselTilt {
 // d >= 1, k >= 0 finite.
 BesselTilt bessel_tilt(Index d, double k);
 
+// Third and fourth cumulants in directions u = a/k and v, w orthogonal to it and to each other:
+//
+//   along3 = kappa_uuu = along'            mixed3 = kappa_uvv = across' = (along - across)/k
+//   along4 = kappa_uuuu = along''          mixed4 = kappa_uuvv = mixed3'
+//   across4 = kappa_vvww = mixed3/k        (kappa_vvvv = 3 across4)
+//
+// Primes are derivatives in k. D_j is proportional to k^{2j}, so that d/dk < h > = 2 cov(j, h) / k,
+// and each derivative is a joint cumulant of j and of h under the weights D_j. For large k the
+// expansion A = sum_n c_n k^-n is differentiated term by term; c_n follows from the equation for A'
+// above. At d = 1 there are no directions v, w, and their cumulants are 0.
+struct BesselCumulants {
+  double along3 = 0, mixed3 = 0;
+  double along4 = 0, mixed4 = 0, across4 = 0;
+};
+BesselCumulants bessel_cumulants(Index d, double k);
+
 }  // namespace esscher

@@ -56,6 +56,13 @@ Vector Categorical::tilted_cov_times(const VectorView& a, const VectorView& v) c
   return tilted.r.cwiseProduct((w.array() - tilted.r.dot(w)).matrix());
 }
 
+HigherCumulants Categorical::higher_cumulants(const VectorView& a, const MatrixView& W,
+                                              const MatrixView& Y) const {
+  const DiscreteTilt tilted = tilt(a);
+  return discrete_cumulants(tilted_deviations(Matrix::Identity(dim(), dim()), tilted), tilted.r, W,
+                            Y);
+}
+
 Empirical Categorical::sample(const Stream& stream, Index n) const {
   check_sample_size("categorical", n);
   const Vector cumulative = cumulative_sums(p_);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "esscher/base/error.h"
+#include "esscher/measure/bessel_tilt.h"
 #include "esscher/measure/check.h"
 #include "esscher/measure/empirical.h"
 #include "esscher/measure/scalar_forms.h"
@@ -67,6 +68,22 @@ Vector IidCoordinates<Coordinate>::tilted_cov_times(const VectorView& a,
   return variances(a).cwiseProduct(v);
 }
 
+// Cumulants of independent coordinates are diagonal.
+template <class Coordinate>
+HigherCumulants IidCoordinates<Coordinate>::higher_cumulants(const VectorView& a,
+                                                             const MatrixView& W,
+                                                             const MatrixView& Y) const {
+  check(a);
+  HigherCumulants out = no_higher_cumulants(dim_);
+  for (Index i = 0; i < dim_; ++i) {
+    const double third = coordinate_.third(a(i));
+    out.third_w(i) = W(i, i) * third;
+    out.third_y(i) = Y(i, i) * third;
+    out.fourth += W(i, i) * Y(i, i) * coordinate_.fourth(a(i));
+  }
+  return out;
+}
+
 template <class Coordinate>
 Empirical IidCoordinates<Coordinate>::sample(const Stream& stream, Index n) const {
   check_sample_size(Coordinate::kName, n);
@@ -84,6 +101,11 @@ double RademacherCoordinate::bound() const { return kInfinity; }
 double RademacherCoordinate::log_mgf(double a) const { return log_cosh(a); }
 double RademacherCoordinate::mean(double a) const { return std::tanh(a); }
 double RademacherCoordinate::variance(double a) const { return sech_squared(a); }
+double RademacherCoordinate::third(double a) const { return -2 * std::tanh(a) * variance(a); }
+double RademacherCoordinate::fourth(double a) const {
+  const double s = variance(a);
+  return s * (4 - 6 * s);
+}
 double RademacherCoordinate::draw(const Stream& stream, std::uint64_t i) const {
   return stream.rademacher(i);
 }
@@ -92,6 +114,11 @@ double UniformCoordinate::bound() const { return kInfinity; }
 double UniformCoordinate::log_mgf(double a) const { return log_sinhc(a); }
 double UniformCoordinate::mean(double a) const { return langevin(a); }
 double UniformCoordinate::variance(double a) const { return langevin_derivative(a); }
+// The uniform law on [-1,1] is one coordinate of the uniform law on the sphere of R^3.
+double UniformCoordinate::third(double a) const {
+  return std::copysign(bessel_cumulants(3, std::abs(a)).along3, -a);
+}
+double UniformCoordinate::fourth(double a) const { return bessel_cumulants(3, std::abs(a)).along4; }
 double UniformCoordinate::draw(const Stream& stream, std::uint64_t i) const {
   return 2 * stream.uniform(i) - 1;
 }
@@ -111,6 +138,15 @@ double LaplaceCoordinate::variance(double a) const {
   const double x = b * a;
   const double gap = domain_gap(b, a);
   return 2 * b * b * (1 + x * x) / (gap * gap);
+}
+// kappa_n = (n-1)! b^n ((1-x)^-n + (-1)^n (1+x)^-n), x = ba, over a common denominator.
+double LaplaceCoordinate::third(double a) const {
+  const double x = b * a;
+  return 4 * std::pow(b / domain_gap(b, a), 3) * x * (3 + x * x);
+}
+double LaplaceCoordinate::fourth(double a) const {
+  const double x2 = b * a * b * a;
+  return 12 * std::pow(b / domain_gap(b, a), 4) * (1 + x2 * (6 + x2));
 }
 // Inverts the distribution function on each side of 0.
 double LaplaceCoordinate::draw(const Stream& stream, std::uint64_t i) const {

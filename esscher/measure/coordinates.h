@@ -14,8 +14,9 @@
 
 namespace esscher {
 
-// The members that all measures with iid coordinates share. Coordinate has log_mgf, mean, variance
-// and draw(stream, i), where i = l*d + j addresses coordinate j of token l.
+// The members that all measures with iid coordinates share. Coordinate has log_mgf, mean, variance,
+// the third and fourth cumulants and draw(stream, i), where i = l*d + j addresses coordinate j of
+// token l.
 template <class Coordinate>
 class IidCoordinates {
  public:
@@ -29,6 +30,8 @@ class IidCoordinates {
   [[nodiscard]] Vector mean_shift(const VectorView& a) const { return tilted_mean(a); }
   [[nodiscard]] Matrix tilted_cov(const VectorView& a) const;
   [[nodiscard]] Vector tilted_cov_times(const VectorView& a, const VectorView& v) const;
+  [[nodiscard]] HigherCumulants higher_cumulants(const VectorView& a, const MatrixView& W,
+                                                 const MatrixView& Y) const;
   [[nodiscard]] Empirical sample(const Stream& stream, Index n) const;
   [[nodiscard]] double sub_gaussian() const;
   [[nodiscard]] bool strictly_sub_gaussian() const { return Coordinate::kStrict; }
@@ -53,6 +56,8 @@ struct RademacherCoordinate {
   [[nodiscard]] double log_mgf(double a) const;
   [[nodiscard]] double mean(double a) const;
   [[nodiscard]] double variance(double a) const;
+  [[nodiscard]] double third(double a) const;
+  [[nodiscard]] double fourth(double a) const;
   [[nodiscard]] double draw(const Stream& stream, std::uint64_t i) const;
 };
 
@@ -63,6 +68,8 @@ struct UniformCoordinate {
   [[nodiscard]] double log_mgf(double a) const;
   [[nodiscard]] double mean(double a) const;
   [[nodiscard]] double variance(double a) const;
+  [[nodiscard]] double third(double a) const;
+  [[nodiscard]] double fourth(double a) const;
   [[nodiscard]] double draw(const Stream& stream, std::uint64_t i) const;
 };
 
@@ -75,6 +82,8 @@ struct LaplaceCoordinate {
   [[nodiscard]] double log_mgf(double a) const;
   [[nodiscard]] double mean(double a) const;
   [[nodiscard]] double variance(double a) const;
+  [[nodiscard]] double third(double a) const;
+  [[nodiscard]] double fourth(double a) const;
   [[nodiscard]] double draw(const Stream& stream, std::uint64_t i) const;
 };
 

@@ -72,6 +72,13 @@ DiscreteTilt discrete_tilt(const VectorView& p, const VectorView& t, double scal
   return out;
 }
 
+Matrix tilted_deviations(const MatrixView& atoms, const DiscreteTilt& tilt) {
+  Matrix out = atoms.rowwise() - atoms.row(tilt.top);
+  const Vector shift = out.transpose() * tilt.r;
+  out.rowwise() -= shift.transpose();
+  return out;
+}
+
 double power_of_two_scale(const VectorView& a) {
   const double largest = a.size() == 0 ? 0.0 : a.cwiseAbs().maxCoeff();
   if (largest == 0) return 1.0;

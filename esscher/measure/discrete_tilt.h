@@ -29,6 +29,10 @@ struct DiscreteTilt {
 // Scores are x = scale * t, where scale > 0 is a power of two that keeps t in range.
 DiscreteTilt discrete_tilt(const VectorView& p, const VectorView& t, double scale);
 
+// z_l - m_a [n,d] of atoms [n,d] with tilted weights r. They are taken from the top atom first, so
+// that nothing cancels when it has nearly all the weight.
+Matrix tilted_deviations(const MatrixView& atoms, const DiscreteTilt& tilt);
+
 // A power of two near max |a|, so that a / scale is exact and of order 1 (1 if a = 0).
 double power_of_two_scale(const VectorView& a);
 

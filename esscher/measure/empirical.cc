@@ -91,9 +91,7 @@ Vector Empirical::mean_shift(const VectorView& a) const {
 
 Matrix Empirical::tilted_cov(const VectorView& a) const {
   const DiscreteTilt tilted = tilt(a);
-  Matrix deviations = tokens_->rowwise() - tokens_->row(tilted.top).eval();
-  const Vector shift = deviations.transpose() * tilted.r;
-  deviations.rowwise() -= shift.transpose();
+  Matrix deviations = tilted_deviations(*tokens_, tilted);
   deviations.array().colwise() *= tilted.r.array().sqrt();
   const Matrix cov = deviations.transpose() * deviations;
   return 0.5 * (cov + cov.transpose());
@@ -113,6 +111,12 @@ Vector Empirical::tilted_cov_times(const VectorView& a, const VectorView& v) con
     product += (tilted.r(l) * deviation.dot(v)) * deviation;
   }
   return product;
+}
+
+HigherCumulants Empirical::higher_cumulants(const VectorView& a, const MatrixView& W,
+                                            const MatrixView& Y) const {
+  const DiscreteTilt tilted = tilt(a);
+  return discrete_cumulants(tilted_deviations(*tokens_, tilted), tilted.r, W, Y);
 }
 
 Empirical Empirical::sample(const Stream& stream, Index n) const {

@@ -38,6 +38,8 @@ class Empirical {
   [[nodiscard]] Vector mean_shift(const VectorView& a) const;
   [[nodiscard]] Matrix tilted_cov(const VectorView& a) const;
   [[nodiscard]] Vector tilted_cov_times(const VectorView& a, const VectorView& v) const;
+  [[nodiscard]] HigherCumulants higher_cumulants(const VectorView& a, const MatrixView& W,
+                                                 const MatrixView& Y) const;
   // Draws atoms with replacement; the tokens of the sample have equal weights.
   [[nodiscard]] Empirical sample(const Stream& stream, Index n) const;
   // Found numerically (see sub_gaussian.h).

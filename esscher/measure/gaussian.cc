@@ -56,6 +56,12 @@ Vector Gaussian::tilted_cov_times(const VectorView& a, const VectorView& v) cons
   return cov_ * v;
 }
 
+HigherCumulants Gaussian::higher_cumulants(const VectorView& a, const MatrixView& /*W*/,
+                                           const MatrixView& /*Y*/) const {
+  check_tilt("gaussian", a, dim());
+  return no_higher_cumulants(dim());
+}
+
 Empirical Gaussian::sample(const Stream& stream, Index n) const {
   check_sample_size("gaussian", n);
   Matrix normals(n, factor_.cols());

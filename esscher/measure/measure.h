@@ -13,14 +13,17 @@
 //   sub_gaussian()  smallest sigma with Lambda(a) - <a,mean> <= sigma^2 |a|^2 / 2 for all a, or
 //                   infinity
 //
-// Four members are optional. The first two keep relative accuracy where Lambda(a) - <a,mean> is far
+// Five members are optional. The first two keep relative accuracy where Lambda(a) - <a,mean> is far
 // below <a,mean>; without them the plain difference is used. Without the third the matrix is
-// formed; without the fourth the answer is false.
+// formed; without the fourth the answer is false. Without the fifth differences of tilted_cov are
+// taken.
 //
 //   centred_log_mgf(a)       Lambda(a) - <a,mean>
 //   mean_shift(a)            m_a - mean
 //   second_moment_times(v)   (E z'z'^T) v
 //   strictly_sub_gaussian()  true if Lambda(a) - <a,mean> <= a'Cov a / 2 for all a
+//   higher_cumulants(a,W,Y)  third and fourth cumulants at a, contracted with symmetric W, Y [d,d]
+//                            (higher_cumulants.h)
 //
 // Errors: a wrong length is a DimensionError, a NaN or infinite a an ArgumentError, and a point
 // where Lambda(a) is infinite a DomainError.
@@ -31,6 +34,7 @@
 
 #include "esscher/base/length.h"
 #include "esscher/base/linalg.h"
+#include "esscher/measure/higher_cumulants.h"
 #include "esscher/random/stream.h"
 
 namespace esscher {
@@ -85,6 +89,17 @@ bool strictly_sub_gaussian(const M& mu) {
     return mu.strictly_sub_gaussian();
   } else {
     return false;
+  }
+}
+
+template <class M>
+HigherCumulants higher_cumulants(const M& mu, const VectorView& a, const MatrixView& W,
+                                 const MatrixView& Y) {
+  if constexpr (requires { mu.higher_cumulants(a, W, Y); }) {
+    return mu.higher_cumulants(a, W, Y);
+  } else {
+    return differenced_cumulants([&mu](const Vector& b) -> Matrix { return mu.tilted_cov(b); }, a,
+                                 W, Y);
   }
 }
 

@@ -131,6 +131,34 @@ Vector Mixture::tilted_cov_times(const VectorView& a, const VectorView& v) const
   return out;
 }
 
+// With y_k = x - m_k in component k and o_k = m_k - m_a, third moments about m_a are
+//   E (x'Wx) x = sum r_k [ third_k + 2 C_k W o_k + (tr WC_k + o_k'W o_k) o_k ]
+// and fourth ones are averages of fourth_moment().
+HigherCumulants Mixture::higher_cumulants(const VectorView& a, const MatrixView& W,
+                                          const MatrixView& Y) const {
+  const Tilt tilted = tilt(a);
+  const Matrix offsets = tilted_offsets(tilted, a);
+  HigherCumulants out = no_higher_cumulants(dim());
+  Matrix cov = Matrix::Zero(dim(), dim());
+  for (Index i = 0; i < weights_.size(); ++i) {
+    const double r = tilted.discrete.r(i);
+    if (!(r > 0)) continue;
+    const Vector o = offsets.row(i).transpose();
+    const Matrix C = components_[i].tilted_cov(a);
+    const HigherCumulants part = components_[i].higher_cumulants(a, W, Y);
+    const auto third = [&](const Vector& own, const MatrixView& A) -> Vector {
+      const Vector Ao = A * o;
+      return own + 2 * (C * Ao) + (A.cwiseProduct(C).sum() + o.dot(Ao)) * o;
+    };
+    out.third_w += r * third(part.third_w, W);
+    out.third_y += r * third(part.third_y, Y);
+    out.fourth += r * fourth_moment(part, C, o, W, Y);
+    cov += r * (C + o * o.transpose());
+  }
+  out.fourth -= fourth_moment(no_higher_cumulants(dim()), cov, Vector::Zero(dim()), W, Y);
+  return out;
+}
+
 Empirical Mixture::sample(const Stream& stream, Index n) const {
   check_sample_size("mixture", n);
   const Vector cumulative = cumulative_sums(weights_);

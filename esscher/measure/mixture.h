@@ -31,6 +31,8 @@ class Mixture {
   [[nodiscard]] Vector mean_shift(const VectorView& a) const;
   [[nodiscard]] Matrix tilted_cov(const VectorView& a) const;
   [[nodiscard]] Vector tilted_cov_times(const VectorView& a, const VectorView& v) const;
+  [[nodiscard]] HigherCumulants higher_cumulants(const VectorView& a, const MatrixView& W,
+                                                 const MatrixView& Y) const;
   // Uniform l of split(0) chooses the component k of token l, which is token l of the sample of
   // component k from split(1 + k).
   [[nodiscard]] Empirical sample(const Stream& stream, Index n) const;

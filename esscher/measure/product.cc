@@ -100,6 +100,21 @@ Vector Product::tilted_cov_times(const VectorView& a, const VectorView& v) const
   return out;
 }
 
+HigherCumulants Product::higher_cumulants(const VectorView& a, const MatrixView& W,
+                                          const MatrixView& Y) const {
+  check_tilt("product", a, dim_);
+  HigherCumulants out = no_higher_cumulants(dim_);
+  for_each_block(blocks_, [&](const AnyMeasure& block, Index first) {
+    const Index n = block.dim();
+    const HigherCumulants part = block.higher_cumulants(
+        a.segment(first, n), W.block(first, first, n, n), Y.block(first, first, n, n));
+    out.third_w.segment(first, n) = part.third_w;
+    out.third_y.segment(first, n) = part.third_y;
+    out.fourth += part.fourth;
+  });
+  return out;
+}
+
 Empirical Product::sample(const Stream& stream, Index n) const {
   check_sample_size("product", n);
   Matrix tokens(n, dim_);

@@ -28,6 +28,8 @@ class RadialMeasure {
   [[nodiscard]] Vector mean_shift(const VectorView& a) const { return tilted_mean(a); }
   [[nodiscard]] Matrix tilted_cov(const VectorView& a) const;
   [[nodiscard]] Vector tilted_cov_times(const VectorView& a, const VectorView& v) const;
+  [[nodiscard]] HigherCumulants higher_cumulants(const VectorView& a, const MatrixView& W,
+                                                 const MatrixView& Y) const;
   // Each token takes D normals of the stream, scaled to length R; the first d of them are the
   // token.
   [[nodiscard]] Empirical sample(const Stream& stream, Index n) const;

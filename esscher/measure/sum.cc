@@ -72,6 +72,14 @@ Vector Sum::tilted_cov_times(const VectorView& a, const VectorView& v) const {
   return out;
 }
 
+HigherCumulants Sum::higher_cumulants(const VectorView& a, const MatrixView& W,
+                                      const MatrixView& Y) const {
+  check_tilt("sum", a, dim());
+  HigherCumulants out = no_higher_cumulants(dim());
+  for (const AnyMeasure& part : parts_) out += part.higher_cumulants(a, W, Y);
+  return out;
+}
+
 Empirical Sum::sample(const Stream& stream, Index n) const {
   check_sample_size("sum", n);
   Matrix tokens = Matrix::Zero(n, dim());

@@ -29,6 +29,8 @@ class Sum {
   [[nodiscard]] Vector mean_shift(const VectorView& a) const;
   [[nodiscard]] Matrix tilted_cov(const VectorView& a) const;
   [[nodiscard]] Vector tilted_cov_times(const VectorView& a, const VectorView& v) const;
+  [[nodiscard]] HigherCumulants higher_cumulants(const VectorView& a, const MatrixView& W,
+                                                 const MatrixView& Y) const;
   // Part k draws from stream.split(k).
   [[nodiscard]] Empirical sample(const Stream& stream, Index n) const;
   [[nodiscard]] double sub_gaussian() const;

@@ -94,16 +94,18 @@ class Attention(_esscher.Attention):
         """
         return Gradients(**self._vjp(measure, z, g, linear))
 
-    def jacobian(self, measure: MeasureLike, z: ArrayLike, of: str = "z") -> Array:
-        """dT/dz [dv,d], dT/dU [dv,d,d] or dT/dV [dv,dv,d], for of = "z", "U" or "V".
+    def jacobian(self, measure: MeasureLike, z: ArrayLike, of: str = "z", *, linear: bool = False) -> Array:
+        """dT/dz [dv,d], dT/dU [dv,d,d] or dT/dV [dv,dv,d], for of = "z", "U" or "V"; of T_lin with linear = True.
 
         >>> import numpy as np, esscher as es
         >>> es.Attention(U=2 * np.eye(1)).jacobian(es.Rademacher(1), [0.0])
         array([[2.]])
+        >>> es.Attention(U=np.eye(1)).jacobian([[1.0], [2.0]], [3.0], linear=True)
+        array([[2.5]])
         """
         if of not in ("z", "U", "V"):
             raise ValueError(f'jacobian: of is {of!r}, expected "z", "U" or "V"')
-        J = self._jacobian(measure, z, of)
+        J = self._jacobian(measure, z, of, linear)
         return J if of == "z" else J.reshape(J.shape[0], -1, self.dim)
 
     def __repr__(self) -> str:

@@ -126,12 +126,15 @@ py::dict vjp(const Operator& T, const py::object& measure, const py::object& z,
   }));
 }
 
-py::array jacobian(const Attention& T, const py::object& measure, const py::object& z, char in) {
+py::array jacobian(const Attention& T, const py::object& measure, const py::object& z, char in,
+                   bool linear) {
   const AnyMeasure mu = measure_in("jacobian", measure);
   const VectorIn query = vector_in("jacobian", "z", z);
+  const VectorView x = query.view();
   const Matrix J = long_call([&] {
-    if (in == 'z') return T.jacobian_z(mu, query.view());
-    return in == 'U' ? T.jacobian_U(mu, query.view()) : T.jacobian_V(mu, query.view());
+    if (in == 'z') return linear ? T.linear_jacobian_z(mu, x) : T.jacobian_z(mu, x);
+    if (in == 'U') return linear ? T.linear_jacobian_U(mu, x) : T.jacobian_U(mu, x);
+    return linear ? T.linear_jacobian_V(mu, x) : T.jacobian_V(mu, x);
   });
   return out(MatrixView(J));
 }

@@ -89,9 +89,12 @@ def test_vjp_by_differences(mu, linear):
 def test_jacobians_match_vjp():
     g = np.array([0.5, 2.0])
     found = HEAD.vjp(TOKENS, Z, g)
+    linear = HEAD.vjp(TOKENS, Z, g, linear=True)
     for name in ("z", "U", "V"):
         J = HEAD.jacobian(TOKENS, Z, name)
         np.testing.assert_allclose(np.tensordot(g, J, 1), getattr(found, name), rtol=1e-10, atol=1e-12)
+        J = HEAD.jacobian(TOKENS, Z, name, linear=True)
+        np.testing.assert_allclose(np.tensordot(g, J, 1), getattr(linear, name), rtol=1e-10, atol=1e-12)
 
 
 def test_multi_head():

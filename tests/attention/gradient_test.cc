@@ -100,6 +100,37 @@ TEST(AttentionGradient, JacobiansAreTheVjpsOfUnitCotangents) {
   }
 }
 
+// The Jacobians of linear attention against differences of its own output.
+TEST(AttentionGradient, LinearJacobiansAreTheDifferencesOfTheLinearOutput) {
+  const Fixture f;
+  using OfVector = std::function<double(const Vector&)>;
+  using OfMatrix = std::function<double(const Matrix&)>;
+  for (const auto& [label, mu] : zoo()) {
+    const AnyMeasure& law = mu;
+    const Matrix Jz = f.T.linear_jacobian_z(mu, f.z);
+    const Matrix JU = f.T.linear_jacobian_U(mu, f.z);
+    const Matrix JV = f.T.linear_jacobian_V(mu, f.z);
+    for (Index i = 0; i < 4; ++i) {
+      EXPECT_TRUE(gradient_check(OfVector([&](const Vector& z) { return f.T.linear(law, z)(i); }),
+                                 f.z, Vector(Jz.row(i).transpose())))
+          << label << " z";
+      const auto of_U = [&](const Matrix& U) {
+        return Attention::from_uv(U, f.V).linear(law, f.z)(i);
+      };
+      EXPECT_TRUE(gradient_check(OfMatrix(of_U), f.T.U(),
+                                 Matrix(Eigen::Map<const Matrix>(JU.row(i).data(), 3, 3))))
+          << label << " U";
+      const auto of_V = [&](const Matrix& V) {
+        return Attention::from_uv(f.T.U(), V).linear(law, f.z)(i);
+      };
+      EXPECT_TRUE(gradient_check(OfMatrix(of_V), f.V,
+                                 Matrix(Eigen::Map<const Matrix>(JV.row(i).data(), 4, 3))))
+          << label << " V";
+    }
+  }
+  EXPECT_THROW((void)f.T.linear_jacobian_z(Rademacher(3), Vector::Ones(2)), DimensionError);
+}
+
 TEST(AttentionGradient, WithoutKeysThereAreNoKeyGradients) {
   const Fixture f;
   const AttentionGradients got = Attention::from_uv(f.T.U(), f.V).vjp(Rademacher(3), f.z, f.g);

@@ -56,6 +56,29 @@ TEST_F(Program, SetOverridesAndDerivativesAreGiven) {
   EXPECT_EQ(row.at("jacobian_U").at(0).size(), 4U);
 }
 
+// N((2,0), I): S = diag(5,1). Tokens +-(1,2): S = [[1,2],[2,4]].
+TEST_F(Program, DerivativesOfLinearAttentionAreItsOwn) {
+  const Outcome limit =
+      run("limit --json --derivatives --set measure.type=gaussian --set 'measure.mean=[2,0]' "
+          "--set measure.dim=2 --set 'query.z=[1,0.5]' --set attention.kind=linear");
+  ASSERT_EQ(limit.code, 0) << limit.err;
+  const Json row = limit.json().at("rows").at(0);
+  EXPECT_EQ(row.at("output"), Json({5.0, 0.5}));
+  EXPECT_EQ(row.at("jacobian_z"), Json({{5.0, 0.0}, {0.0, 1.0}}));
+  EXPECT_EQ(row.at("jacobian_U"), Json({{5.0, 2.5, 0.0, 0.0}, {0.0, 0.0, 1.0, 0.5}}));
+  EXPECT_EQ(row.at("jacobian_V"), Json({{5.0, 0.5, 0.0, 0.0}, {0.0, 0.0, 5.0, 0.5}}));
+  write_npy(file("pair.npy"), (Matrix(2, 2) << 1, 2, -1, -2).finished());
+  const Outcome attend =
+      run("attend --json --derivatives --set attention.kind=linear --set "
+          "'query.z=[1,1]' --tokens " +
+          file("pair.npy").string());
+  ASSERT_EQ(attend.code, 0) << attend.err;
+  const Json prompt = attend.json().at("rows").at(0);
+  EXPECT_EQ(prompt.at("output"), Json({3.0, 6.0}));
+  EXPECT_EQ(prompt.at("jacobian_z"), Json({{1.0, 2.0}, {2.0, 4.0}}));
+  EXPECT_EQ(prompt.at("jacobian_V").at(0), Json({3.0, 6.0, 0.0, 0.0}));
+}
+
 TEST_F(Program, PeopleGetATableAndScriptsOneDocument) {
   const Outcome people = run("limit " + config(kGaussian));
   EXPECT_EQ(people.code, 0);

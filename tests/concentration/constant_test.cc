@@ -52,7 +52,7 @@ TEST(Constant, IsTheLimitOfSimulatedErrors) {
   }
 }
 
-// The exact engine has no noise: the constant is reached to the accuracy of its differences.
+// The exact engine has no noise: the constant is reached up to terms of order 1/L.
 TEST(Constant, IsTheLimitOfExactMixtureErrors) {
   const Attention attention =
       Attention::from_kqv(random_matrix(Stream(31, 21), 2, 3), random_matrix(Stream(31, 22), 2, 3),
@@ -67,8 +67,47 @@ TEST(Constant, IsTheLimitOfExactMixtureErrors) {
   const auto errors = query_errors(all, mu, attention, z, {L}, {.engine = Engine::exact});
   for (std::size_t k = 0; k < all.size(); ++k) {
     EXPECT_TRUE(close(static_cast<double>(L) * errors[k][0].value,
-                      asymptotic_constant(all[k], mu, attention, z), 1e-6))
+                      asymptotic_constant(all[k], mu, attention, z), 1e-9))
         << name(all[k]);
+  }
+}
+
+// E [w^2 |influence|^2] over the atoms z_l, w = e^{<a,z_l> - Lambda(a)} and influence
+// V ((z_l - m_a)(z_l - m_a)' - C_a) (x) z: the delta method by its definition.
+double enumerated_constant(const Matrix& atoms, const Attention& T, const Vector& z) {
+  const Vector a = T.tilt(z), score = atoms * a;
+  const double n = static_cast<double>(atoms.rows());
+  const Vector e = (score.array() - score.maxCoeff()).exp();
+  const Vector r = e / e.sum();
+  const Vector m = atoms.transpose() * r;
+  const Matrix x = atoms.rowwise() - m.transpose();
+  const Matrix C = x.transpose() * r.asDiagonal() * x;
+  double sum = 0;
+  for (Index l = 0; l < atoms.rows(); ++l) {
+    const Matrix D = x.row(l).transpose() * x.row(l) - C;
+    sum += n * r(l) * r(l) * (T.V() * D).squaredNorm() * z.squaredNorm();
+  }
+  return sum;
+}
+
+TEST(Constant, GradientsOfDiscreteLawsByEnumeration) {
+  const Attention plain = Attention::from_uv(Matrix::Ones(1, 1), Matrix::Ones(1, 1));
+  const double coin = asymptotic_constant(Metric::grad_u, Rademacher(1), plain, Vector{{2.5}});
+  EXPECT_TRUE(close(coin, 0.01721, 1e-3));
+  EXPECT_TRUE(close(coin, enumerated_constant(Matrix{{1.0}, {-1.0}}, plain, Vector{{2.5}}), 1e-12));
+  const Attention T =
+      Attention::from_uv(Matrix::Identity(3, 3), random_matrix(Stream(31, 32), 2, 3));
+  const Matrix atoms = random_matrix(Stream(31, 31), 6, 3);
+  Matrix cube(8, 3);
+  cube << 1, 1, 1, 1, 1, -1, 1, -1, 1, 1, -1, -1, -1, 1, 1, -1, 1, -1, -1, -1, 1, -1, -1, -1;
+  for (const double size : {0.5, 4.0, 8.0}) {
+    const Vector z = size * Vector{{0.6, -0.64, 0.48}};
+    EXPECT_TRUE(close(asymptotic_constant(Metric::grad_u, Empirical(atoms), T, z),
+                      enumerated_constant(atoms, T, z), 1e-10))
+        << size;
+    EXPECT_TRUE(close(asymptotic_constant(Metric::grad_u, Rademacher(3), T, z),
+                      enumerated_constant(cube, T, z), 1e-10))
+        << size;
   }
 }
 
