@@ -6,11 +6,12 @@
 #include <vector>
 
 #include "esscher/base/error.h"
+#include "esscher/base/number_text.h"
 #include "esscher/base/parallel.h"
 #include "esscher/concentration/constant.h"
 #include "esscher/concentration/detail/length_search.h"
 #include "esscher/concentration/detail/plan.h"
-#include "esscher/concentration/study.h"
+#include "esscher/concentration/square_law.h"
 #include "esscher/estimate/quantile.h"
 #include "esscher/estimate/tails.h"
 #include "esscher/prompt/errors.h"
@@ -23,6 +24,10 @@ struct Question {
   const LengthOptions& options;
   const QueryPlan& plan;
 };
+
+Vector as_vector(const std::vector<double>& x) {
+  return Vector::Map(x.data(), static_cast<Index>(x.size()));
+}
 
 double mean_of(const std::vector<double>& x) {
   double sum = 0;
@@ -84,55 +89,117 @@ Noisy noisy_quantile(const std::vector<double>& x, double p, double confidence) 
                  p + half < 1 ? order_statistic(x, p + half) : HUGE_VAL}};
 }
 
-// The average over queries and prompts; `factor` multiplies the queries, or the prompts of given
-// queries.
-Noisy sampled_mean(const Question& ask, std::int64_t L, std::int64_t factor) {
-  const LengthOptions& o = ask.options;
-  const bool given = !ask.problem.nu;
-  const StudyRow r = study(ask.problem, {.lengths = {L},
-                                         .metrics = {o.metric},
-                                         .engine = ask.plan.choice.engine,
-                                         .queries = given ? o.queries : o.queries * factor,
-                                         .replicates = given ? o.replicates * factor : o.replicates,
-                                         .seed = o.seed})
-                         .rows.at(0);
-  return {r.value, r.std_error,
-          normal_interval(r.value, r.std_error, 1 - kErrorProbability / kMaxLooks)};
-}
+// Errors at queries, as averages over prompts with their standard errors; infinite where a query has
+// no limit to be close to. `factor` multiplies the queries, or the prompts of given queries; `part`
+// divides the prompts.
+struct SampledErrors {
+  std::vector<double> values, std_errors;
+  std::int64_t replicates = 0;
 
-// The quantile over queries of errors that are averages over prompts.
-Noisy sampled_quantile(const Question& ask, std::int64_t L, std::int64_t factor) {
+  [[nodiscard]] Vector value() const { return as_vector(values); }
+  [[nodiscard]] Vector error() const { return as_vector(std_errors); }
+};
+
+SampledErrors sampled_errors(const Question& ask, std::int64_t L, std::int64_t factor,
+                             std::int64_t part = 1) {
   const LengthOptions& o = ask.options;
   const Problem& p = ask.problem;
   const QuerySet set =
       p.nu ? drawn_queries(*p.nu, o.queries * factor, o.seed) : given_queries(p.points);
   const Stream prompts = Stream(o.seed).split(kPromptStream);
-  std::vector<double> errors(static_cast<std::size_t>(set.size()));
+  const std::size_t n = static_cast<std::size_t>(set.size());
+  SampledErrors out{.values = std::vector<double>(n),
+                    .std_errors = std::vector<double>(n),
+                    .replicates = o.replicates * (p.nu ? 1 : factor) / part};
   parallel_for(set.size(), [&](std::int64_t q) {
-    double& error = errors[static_cast<std::size_t>(q)];
+    const std::size_t i = static_cast<std::size_t>(q);
     try {
-      error = query_errors({o.metric}, p.mu, p.attention, set.z.row(q).transpose(), {L},
-                           {.engine = ask.plan.choice.engine,
-                            .replicates = o.replicates,
-                            .stream = prompts.split(static_cast<std::uint64_t>(q))})[0][0]
-                  .value;
+      const QueryError e =
+          query_errors({o.metric}, p.mu, p.attention, set.z.row(q).transpose(), {L},
+                       {.engine = ask.plan.choice.engine,
+                        .replicates = out.replicates,
+                        .stream = prompts.split(static_cast<std::uint64_t>(q))})[0][0];
+      out.values[i] = e.value;
+      out.std_errors[i] = e.std_error;
     } catch (const DomainError&) {
-      error = HUGE_VAL;  // no limit to be close to
+      out.values[i] = HUGE_VAL;
     }
   });
-  return noisy_quantile(errors, *o.quantile, 1 - kErrorProbability / kMaxLooks);
+  return out;
+}
+
+// The average over queries and prompts: at given queries squared errors have a known shape.
+Noisy sampled_mean(const Question& ask, const SquareLaw& law, std::int64_t L, std::int64_t factor) {
+  const SampledErrors errors = sampled_errors(ask, L, factor);
+  constexpr double kLookLevel = 1 - kErrorProbability / kMaxLooks;
+  const Vector value = errors.value();
+  const TwoLevel t = ask.problem.nu
+                         ? ask.plan.queries.interval(value, kLookLevel)
+                         : mean_of_squares(value, errors.error(),
+                                           static_cast<Index>(errors.replicates), law, kLookLevel);
+  return {t.mean, t.std_error, t.ci};
+}
+
+// The quantile over queries of errors that are averages over R prompts. The noise of prompts spreads
+// them, which raises high quantiles, and its skewness lowers them; both fall as 1/R. The same
+// quantile from half the prompts tells how much is left: q_R + (q_R - q_{R/2}) has no term in 1/R.
+struct QuantileShift {
+  double value = 0, shift = 0;
+};
+
+QuantileShift quantile_shift(const Question& ask, std::int64_t L, std::int64_t factor,
+                             const std::vector<double>& errors) {
+  const double p = *ask.options.quantile, whole = quantile(errors, p);
+  if (ask.options.replicates < 2) return {whole, 0};
+  const double half = quantile(sampled_errors(ask, L, factor, 2).values, p);
+  const double shift = std::isfinite(whole) && std::isfinite(half) ? whole - half : 0;
+  // Extrapolation by more than half of the value is a guess.
+  return {whole, std::clamp(shift, -whole / 2, whole / 2)};
+}
+
+Noisy sampled_quantile(const Question& ask, std::int64_t L, std::int64_t factor) {
+  const std::vector<double> errors = sampled_errors(ask, L, factor).values;
+  Noisy at = noisy_quantile(errors, *ask.options.quantile, 1 - kErrorProbability / kMaxLooks);
+  const double shift = quantile_shift(ask, L, factor, errors).shift;
+  at.value += shift;
+  at.std_error = std::hypot(at.std_error, shift);
+  at.ci = {at.ci.lo + std::min(0.0, 2 * shift), at.ci.hi + std::max(0.0, 2 * shift)};
+  return at;
+}
+
+// Which way the noise of few prompts moves a quantile, as measured at the answer.
+std::string quantile_bias_text(const Question& ask, std::int64_t L) {
+  const std::string few = std::to_string(ask.options.replicates) + " prompts per query";
+  if (ask.options.replicates < 2) {
+    return "a quantile of errors of one prompt each is biased, and one prompt does not show how "
+           "far";
+  }
+  const std::vector<double> errors = sampled_errors(ask, L, 1).values;
+  const QuantileShift q = quantile_shift(ask, L, 1, errors);
+  return "the quantile of errors averaged over " + few + " is biased " +
+         (q.shift > 0 ? "downwards" : "upwards") + ", by about " +
+         brief(100 * std::abs(q.shift) / q.value, 2) +
+         " % of D (half of the prompts against all); this was added";
 }
 
 LengthAnswer by_sampling(LengthAnswer answer, const Question& ask) {
   const LengthOptions& o = ask.options;
+  const bool given_mean = !ask.problem.nu && !o.quantile;
+  const std::vector<ErrorLaw> laws =
+      given_mean ? error_laws(o.metric, ask.problem, ask.plan.queries.z) : std::vector<ErrorLaw>();
+  const SquareLaw law = square_law(laws);
   const auto evaluate = [&](std::int64_t L, std::int64_t factor) {
-    return o.quantile ? sampled_quantile(ask, L, factor) : sampled_mean(ask, L, factor);
+    return o.quantile ? sampled_quantile(ask, L, factor) : sampled_mean(ask, law, L, factor);
   };
   answer = stochastic(std::move(answer), o.max_sampled_length, evaluate);
-  if (o.quantile && answer.length) {
-    answer.explanation += "; a quantile of errors that are themselves averages of " +
-                          std::to_string(o.replicates) + " prompts is biased upwards";
+  if (!answer.length) return answer;
+  if (o.quantile) answer.explanation += "; " + quantile_bias_text(ask, *answer.length);
+  // Lengths of the bracket whose samples cannot be trusted.
+  for (const std::int64_t L : {answer.bracket_lo, *answer.length, answer.bracket_hi}) {
+    const std::string why = average_flag(laws, L);
+    if (answer.flag.empty() && !why.empty()) answer.flag = why;
   }
+  if (!answer.flag.empty()) answer.explanation += "; not to be trusted: " + answer.flag;
   return answer;
 }
 
@@ -154,10 +221,7 @@ class ExactErrors {
     });
     return values;
   }
-  [[nodiscard]] Vector vector_at(std::int64_t L) {
-    const std::vector<double>& x = at(L);
-    return Vector::Map(x.data(), static_cast<Index>(x.size()));
-  }
+  [[nodiscard]] Vector vector_at(std::int64_t L) { return as_vector(at(L)); }
   // Their average or quantile over queries.
   double summary(std::int64_t L) {
     const auto& p = ask_.options.quantile;
@@ -169,7 +233,7 @@ class ExactErrors {
     const QuerySet& set = ask_.plan.queries;
     const Vector shares = set.shares(vector_at(L));
     const Vector means = set.groups > 0 ? Vector(group_means(shares, set.groups)) : shares;
-    const TwoLevel t = set.interval(means, Vector::Zero(means.size()), 1);
+    const TwoLevel t = set.interval(means);
     return {t.mean, t.std_error, t.ci};
   }
 
@@ -195,9 +259,11 @@ LengthAnswer by_query(LengthAnswer answer, const Question& ask) {
   answer.bracket_lo = std::min(reached(&Interval::lo), *answer.length);
   answer.bracket_hi = std::max(reached(&Interval::hi), *answer.length);
   answer.explanation = "no token is sampled, but " + std::to_string(set.size()) +
-                       " queries stand for their law: " + bracket_text(answer);
+                       " queries stand for their law: " + bracket_text(answer) + "; " +
+                       rise_text(answer);
   const TailReport tail = tail_report(set.weights.cwiseProduct(errors.vector_at(*answer.length)));
   if (!ask.options.quantile && tail.heavy) {
+    answer.flag = tail.reason;
     answer.explanation += "; not to be trusted: " + tail.reason;
   }
   return answer;

@@ -1,7 +1,9 @@
 // How long is long enough: the smallest L with D(L) <= eps.
 //
 //   certified   D itself is evaluated, D(L) <= eps < D(L-1): queries are averaged in closed form or
-//               given, and no token is sampled
+//               given, and no token is sampled. D is also evaluated on the grid of all powers of
+//               two up to 10^15: no shorter length of the grid is enough, and the answer says
+//               whether D stays below eps on the longer ones
 //   estimated   queries stand for their law, or prompts are sampled: a bracket holds the answer
 //               except with the error probability stated. Sampling engines bisect on estimates; a
 //               step decides when an interval excludes eps, drawing more queries first
@@ -13,6 +15,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <type_traits>
 
 #include "esscher/attention/metric.h"
 #include "esscher/base/estimate.h"
@@ -54,6 +57,15 @@ struct LengthAnswer {
   std::int64_t bracket_lo = 0, bracket_hi = 0;  // estimated: where the answer lies; else 0
   double clt = 0;  // constant / eps: what the central limit theorem would say
   Engine engine = Engine::exact;
+  // D need not fall: rare tokens may spoil longer prompts. Whether D <= eps at every longer length
+  // of the grid; unknown where prompts are sampled and no rise was seen.
+  std::optional<bool> stays_below = {};
+  std::optional<std::int64_t> rises_at = {};     // the first longer length of the grid with D > eps
+  std::optional<std::int64_t> peak_length = {};  // where D is largest beyond the answer
+  std::optional<double> peak_value = {};         // D there
+  // The shortest length from which D <= eps on all of the grid: the length itself unless D rises.
+  std::optional<std::int64_t> enough_from = {};
+  std::string flag = {};  // why the bracket cannot be trusted; empty if it can
   std::string explanation = {};
 
   // The bracket is no column: documents and Python add it as a pair.
@@ -68,6 +80,16 @@ struct LengthAnswer {
     column("error_probability", row.error_probability, "", "that the bracket misses the answer");
     column("clt", row.clt, "tokens", "constant / eps; inf where there is no constant");
     column("engine", row.engine, "", "how prompts were averaged");
+    column("stays_below", row.stays_below, "",
+           "whether D <= eps at all longer lengths of the grid; absent if unknown");
+    column("rises_at", row.rises_at, "tokens", "first longer length with D > eps, if any");
+    column("peak_length", row.peak_length, "tokens", "where D is largest beyond a rise");
+    column("peak_value", row.peak_value, "", "D there");
+    column("enough_from", row.enough_from, "tokens", "length from which D stays below eps");
+    std::optional<std::string> flag;
+    if (!row.flag.empty()) flag = row.flag;
+    column("flag", flag, "", "why the bracket cannot be trusted; absent if it can");
+    if constexpr (!std::is_const_v<Row>) row.flag = flag.value_or("");
     column("explanation", row.explanation, "", "why, in words");
   }
 };

@@ -43,10 +43,8 @@ Matrix QuerySet::independent(const MatrixView& shares) const {
   return groups > 0 ? group_means(shares, groups) : Matrix(shares);
 }
 
-TwoLevel QuerySet::interval(const VectorView& independent, const VectorView& std_errors,
-                            Index replicates) const {
-  if (groups > 0) return two_level(independent, Vector::Zero(groups), 1, level);
-  return two_level(independent, std_errors, replicates, level);
+TwoLevel QuerySet::interval(const VectorView& independent, double confidence) const {
+  return two_level(independent, Vector::Zero(independent.size()), 1, Queries::random, confidence);
 }
 
 QuerySet given_queries(const Matrix& points) {

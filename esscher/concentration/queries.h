@@ -48,10 +48,9 @@ struct QuerySet {
   // Independent numbers with the same average as shares [n,k]: averages over each scrambling, or
   // the shares as they are.
   [[nodiscard]] Matrix independent(const MatrixView& shares) const;
-  // The average of a column of independent() with its interval. The errors [n] of the values over
-  // `replicates` prompts count where queries are no net.
-  [[nodiscard]] TwoLevel interval(const VectorView& independent, const VectorView& std_errors,
-                                  Index replicates) const;
+  // The average of a column of independent() with its interval, for queries that are drawn or a
+  // net. Given queries have square_law.h.
+  [[nodiscard]] TwoLevel interval(const VectorView& independent, double confidence = kLevel) const;
 };
 
 QuerySet given_queries(const Matrix& points);

@@ -9,6 +9,7 @@
 #include "esscher/base/parallel.h"
 #include "esscher/concentration/constant.h"
 #include "esscher/concentration/detail/study_state.h"
+#include "esscher/concentration/square_law.h"
 #include "esscher/concentration/tau_law.h"
 #include "esscher/estimate/tails.h"
 #include "esscher/prompt/errors.h"
@@ -16,6 +17,8 @@
 
 namespace esscher {
 namespace {
+
+constexpr Index kFewQueries = 32;
 
 // Exponents and shapes of one curve; nothing where points are too few or an error is zero.
 std::optional<MetricFit> fit_of(Metric metric, const std::vector<std::int64_t>& lengths,
@@ -30,6 +33,16 @@ std::optional<MetricFit> fit_of(Metric metric, const std::vector<std::int64_t>& 
   const auto usable = std::count_if(lengths.begin(), lengths.end(), [](auto L) { return L >= 2; });
   if (usable >= 4) fit.shapes = compare_shapes(lengths, values, cov);
   return fit;
+}
+
+// Why the interval of an average over drawn queries cannot be trusted; empty if it can. The errors
+// are weighted as they enter the average.
+std::string query_flag(const VectorView& errors) {
+  if (errors.size() < kFewQueries) {
+    return "fewer than " + std::to_string(kFewQueries) +
+           " queries do not show how their errors are spread";
+  }
+  return tail_report(errors).reason;
 }
 
 // Rows of a store are those of the cells of this study, or the run is of another one.
@@ -102,6 +115,16 @@ Study::State::QueryTable Study::State::query_table(Metric metric,
   return table;
 }
 
+// Queries that were drawn or form a net move together in `independent`; given ones have the law of
+// their prompts, unless they have no noise at all.
+TwoLevel Study::State::average_of(const VectorView& values, const VectorView& errors,
+                                  const VectorView& independent, const SquareLaw& law) const {
+  if (plan.queries.level != Queries::fixed) return plan.queries.interval(independent);
+  const Index replicates = static_cast<Index>(options.replicates);
+  if (law.means.size() == 0) return two_level(values, errors, replicates, Queries::fixed);
+  return mean_of_squares(values, errors, replicates, law);
+}
+
 Study::State::Curve Study::State::query_curve(Metric metric, const QueryTable& table) const {
   const QuerySet& set = plan.queries;
   const bool fixed = set.level == Queries::fixed;
@@ -110,10 +133,13 @@ Study::State::Curve Study::State::query_curve(Metric metric, const QueryTable& t
                asymptotic = set.column_shares(table.asymptotic);
   const Matrix weighted = set.weights.asDiagonal() * table.value;  // what tails are read from
   const Matrix independent = set.independent(value);
+  const bool noisy = fixed && plan.choice.engine != Engine::exact;
+  const std::vector<ErrorLaw> laws =
+      noisy ? error_laws(metric, problem, set.z) : std::vector<ErrorLaw>();
+  const SquareLaw squares = square_law(laws);
   Curve curve;
   for (Index l = 0; l < value.cols(); ++l) {
-    const TwoLevel t = set.interval(independent.col(l), table.error.col(l),
-                                    static_cast<Index>(options.replicates));
+    const TwoLevel t = average_of(value.col(l), table.error.col(l), independent.col(l), squares);
     StudyRow r{.L = options.lengths[static_cast<std::size_t>(l)],
                .metric = metric,
                .engine = plan.choice.engine,
@@ -127,11 +153,9 @@ Study::State::Curve Study::State::query_curve(Metric metric, const QueryTable& t
     if (!std::isnan(r.bias2)) r.bias2 = std::clamp(r.bias2, 0.0, r.value);
     r.variance = r.value - r.bias2;
     r.frozen = frozen(r.L);
-    if (!fixed) {
-      const TailReport tail = tail_report(weighted.col(l));
-      r.heavy = tail.heavy;
-      r.flag = tail.reason;
-    }
+    if (noisy) r.flag = average_flag(laws, r.L);
+    if (!fixed) r.flag = query_flag(weighted.col(l));
+    r.heavy = !r.flag.empty();
     curve.rows.push_back(std::move(r));
   }
   // Cov(log D_i, log D_j): by scramblings, by queries when they are drawn, by prompts when given.

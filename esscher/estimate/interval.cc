@@ -1,5 +1,6 @@
 #include "esscher/estimate/interval.h"
 
+#include <boost/math/distributions/chi_squared.hpp>
 #include <boost/math/distributions/normal.hpp>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
@@ -58,6 +59,18 @@ Interval mean_interval(const VectorView& samples, double level) {
   const double skewness = (centred / s).cube().sum() / n;
   const double y = student_quantile(n - 1, level) / std::sqrt(n);
   return {mean - s * hall_inverse(y, skewness, n), mean - s * hall_inverse(-y, skewness, n)};
+}
+
+Interval chi_square_interval(double value, double dof, double level) {
+  check_level(level);
+  if (!(dof > 0)) return {0, std::numeric_limits<double>::infinity()};
+  // Beyond this many degrees of freedom the law is normal to the last printed digit.
+  if (dof > 1e8) return normal_interval(value, value * std::sqrt(2 / dof), level);
+  const boost::math::chi_squared law(dof);
+  const double upper = quantile(complement(law, (1 - level) / 2));
+  const double lower = quantile(law, (1 - level) / 2);
+  return {value * dof / upper,
+          lower > 0 ? value * dof / lower : std::numeric_limits<double>::infinity()};
 }
 
 }  // namespace esscher

@@ -28,4 +28,12 @@ Interval student_interval(double value, double std_error, double dof, double lev
 // too often.
 Interval mean_interval(const VectorView& samples, double level = kLevel);
 
+// Interval for the mean of squares, from their average and its degrees of freedom:
+//
+//   value dof / q(1 - alpha/2) .. value dof / q(alpha/2),   q: quantiles of chi-square, 1 - alpha = level
+//
+// It is exact for an average of squares of centred normal numbers, dof = 2 mean^2 / variance of the
+// average (Satterthwaite 1946), and as skewed as such an average is.
+Interval chi_square_interval(double value, double dof, double level = kLevel);
+
 }  // namespace esscher

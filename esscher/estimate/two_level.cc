@@ -19,7 +19,7 @@ Index uniform_index(const Stream& stream, std::uint64_t i, Index n) {
 }  // namespace
 
 TwoLevel two_level(const VectorView& means, const VectorView& std_errors, Index replicates,
-                   Queries queries) {
+                   Queries queries, double level) {
   const Index Q = means.size();
   check_dimension("two_level", "std_errors", std_errors.size(), Q);
   if (Q < (queries == Queries::random ? 2 : 1)) {
@@ -36,12 +36,29 @@ TwoLevel two_level(const VectorView& means, const VectorView& std_errors, Index 
   result.between = std::max(0.0, m.variance() - mean_noise);
   if (queries == Queries::random) {
     result.std_error = m.std_error();
-    result.ci = mean_interval(means);
+    result.ci = mean_interval(means, level);
   } else {
     result.std_error = std::sqrt(mean_noise / static_cast<double>(Q));
     const double dof = static_cast<double>(Q * std::max<Index>(replicates - 1, 1));
-    result.ci = student_interval(result.mean, result.std_error, dof);
+    result.ci = student_interval(result.mean, result.std_error, dof, level);
   }
+  return result;
+}
+
+TwoLevel mean_of_squares(const VectorView& means, const VectorView& std_errors, Index replicates,
+                         const SquareLaw& law, double level) {
+  TwoLevel result = two_level(means, std_errors, replicates, Queries::fixed, level);
+  check_dimension("mean_of_squares", "law", law.means.size(), means.size());
+  check_dimension("mean_of_squares", "law", law.relative_variances.size(), means.size());
+  const double total = law.means.sum();
+  if (result.std_error == 0 || !(result.mean > 0)) return result;
+  const double predicted = law.means.cwiseAbs2().dot(law.relative_variances) /
+                           (total * total * static_cast<double>(replicates));
+  const double measured = std::pow(result.std_error / result.mean, 2);
+  constexpr double kTrust = 30;  // numbers that the law counts as
+  const double n = static_cast<double>(means.size() * replicates) - 1;
+  const double pooled = (kTrust * predicted + n * measured) / (kTrust + n);
+  result.ci = chi_square_interval(result.mean, 2 / std::max(pooled, measured), level);
   return result;
 }
 

@@ -17,11 +17,14 @@ inline constexpr LengthRange kAnyLength{.from = 1, .to = kMaxLength, .first = 2}
 // The bracket of an answer and its error probability, in words.
 std::string bracket_text(const LengthAnswer& answer);
 
+// Whether D rises above eps beyond the answer, in words.
+std::string rise_text(const LengthAnswer& answer);
+
 // The answer that there is none.
 LengthAnswer never(LengthAnswer answer, const std::string& why);
 
-// D without noise: D(L) <= eps < D(L-1), both evaluated.
-LengthAnswer certified(LengthAnswer answer, const std::function<double(std::int64_t)>& D);
+// D without noise: D(L) <= eps < D(L-1), both evaluated, and so is D on the whole grid.
+LengthAnswer certified(LengthAnswer answer, const std::function<double(std::int64_t)>& exact);
 
 // The whole bisection may be wrong with this probability: a union bound over all its looks at data.
 inline constexpr double kErrorProbability = 0.05;

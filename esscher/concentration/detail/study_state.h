@@ -37,6 +37,8 @@ struct Study::State {
   [[nodiscard]] std::vector<PointRow> query_rows(Index q) const;
   [[nodiscard]] Curve average_curve(Metric metric, std::span<const PointRow> rows) const;
   [[nodiscard]] QueryTable query_table(Metric metric, std::span<const PointRow> rows) const;
+  [[nodiscard]] TwoLevel average_of(const VectorView& values, const VectorView& errors,
+                                    const VectorView& independent, const SquareLaw& law) const;
   [[nodiscard]] Curve query_curve(Metric metric, const QueryTable& table) const;
   [[nodiscard]] double frozen(std::int64_t L) const;
   [[nodiscard]] RegimeReport regime() const;
