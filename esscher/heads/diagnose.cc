@@ -17,6 +17,7 @@ namespace esscher {
 namespace {
 
 constexpr std::uint64_t kShapeStream = 0x5a9e;  // beside the fits, whose streams are their sizes
+constexpr Index kShapeKeys = 2048;   // at most, so that the test costs little beside the fits
 constexpr Index kLengthQueries = 5;  // representatives for linear_from, by quantile of tau2
 
 // Median over queries of error / scale. An error that is rounding of |T| counts as 0, also where
@@ -149,7 +150,7 @@ const MixtureRow* best_mixture(const std::vector<MixtureRow>& mixtures) {
   return best;
 }
 
-// Scores [keys,queries] of a few queries on the first chunk of the longest prompt.
+// Scores [keys,queries] of a few queries on the first keys of the longest prompt.
 Matrix few_scores(const Head& head, const std::vector<PromptResult>& results) {
   const std::vector<PromptResult> few = few_of(results);
   Matrix a(static_cast<Index>(few.size()), head.dk);
@@ -158,7 +159,7 @@ Matrix few_scores(const Head& head, const std::vector<PromptResult>& results) {
     a.row(static_cast<Index>(i)) = few[i].a;
     longest = std::max(longest, few[i].n);
   }
-  const Matrix keys = head.K(0, std::min(static_cast<Index>(longest), kHeadChunk));
+  const Matrix keys = head.K(0, std::min(static_cast<Index>(longest), kShapeKeys));
   return keys * a.transpose();
 }
 

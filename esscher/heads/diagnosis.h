@@ -151,7 +151,7 @@ struct HeadDiagnosis {
     column("shape_limit", row.shape_limit, "", "the same for Gaussian keys, 95 % quantile");
     column("shape_harm", row.shape_harm, "", "error of the limit that shape_power is for");
     column("shape_power", row.shape_power, "",
-           "probability that keys with that error exceed shape_limit; absent: these keys do");
+           "probability that keys with that error are refused; absent: these keys are");
     column("verdict_kind", row.verdict_kind, "", "the verdict as a word for programs");
     column("verdict", row.verdict, "", "the verdict for people");
     column("reason", row.reason, "", "the numbers behind the verdict");

@@ -115,8 +115,8 @@ std::vector<double> null_departures(const Matrix& loadings, Index n, const Strea
   return out;
 }
 
-// The share of prompts from the family that depart by more than the limit.
-double seen(ShapeFamily family, double strength, const Matrix& loadings, Index n, double limit,
+// The share of prompts from the family that depart by more than the bar.
+double seen(ShapeFamily family, double strength, const Matrix& loadings, Index n, double bar,
             const Stream& stream) {
   const Vector tau = loadings.rowwise().norm();
   std::vector<double> above(kShapeReplicates);
@@ -125,18 +125,18 @@ double seen(ShapeFamily family, double strength, const Matrix& loadings, Index n
     const Matrix scores =
         family_scores(family, strength, loadings, gaussian_scores(loadings, n, replicate.split(0)),
                       replicate.split(1));
-    above[static_cast<std::size_t>(r)] = departure(scores, tau) > limit ? 1 : 0;
+    above[static_cast<std::size_t>(r)] = departure(scores, tau) > bar ? 1 : 0;
   });
   return std::accumulate(above.begin(), above.end(), 0.0) / static_cast<double>(kShapeReplicates);
 }
 
-double smallest_power(double harm, const Matrix& loadings, Index n, double limit,
+double smallest_power(double harm, const Matrix& loadings, Index n, double bar,
                       const Stream& stream) {
   double power = 1;
   for (const ShapeFamily family : kFamilies) {
     const std::optional<double> strength = harmful_strength(family, harm, loadings);
     if (!strength) continue;
-    power = std::min(power, seen(family, *strength, loadings, n, limit,
+    power = std::min(power, seen(family, *strength, loadings, n, bar,
                                  stream.split(static_cast<std::uint64_t>(family))));
   }
   return power;
@@ -218,7 +218,7 @@ std::optional<KeyShape> key_shape(const MatrixView& scores, double harm, const S
                .limit = order_statistic(null, 1 - kShapeLevel),
                .harm = harm};
   if (!out.refused()) {
-    out.power = smallest_power(harm, loadings, n, out.limit, stream.split(1));
+    out.power = smallest_power(harm, loadings, n, out.bar(), stream.split(1));
   }
   return out;
 }

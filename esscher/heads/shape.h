@@ -14,8 +14,10 @@
 // Null: n independent Gaussian keys with the covariance of the scores that were seen. The law of the
 // departure is simulated with kShapeReplicates prompts from a fixed stream, with the deviations tau
 // that were seen: g and k of Gaussian scores do not depend on tau (Basu's theorem), so the level is
-// right at any n. A departure above `limit` is refused; Gaussian keys are refused with probability
-// kShapeLevel.
+// right at any n. Gaussian keys exceed `limit` with probability kShapeLevel.
+//
+// Refused are keys that depart by more than `limit` and by more than a quarter of `harm`. Many keys
+// show departures that would change nothing; such keys may be promised a length.
 //
 // Power: how often the same test refuses keys whose limit is wrong by `harm`, relative to |T - Vbar|
 // at infinite length. In white coordinates of the scores these keys are, with g standard normal,
@@ -33,6 +35,7 @@
 // the power below what is stated.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 
 #include "esscher/base/linalg.h"
@@ -41,7 +44,8 @@
 namespace esscher {
 
 inline constexpr double kShapeLevel = 0.05;
-inline constexpr Index kShapeReplicates = 199;  // (199 + 1) kShapeLevel is a whole number
+inline constexpr Index kShapeReplicates = 99;  // (99 + 1) kShapeLevel is a whole number
+inline constexpr double kHarmless = 0.25;      // a departure up to this share of harm is harmless
 
 struct KeyShape {
   double departure = 0;  // of the keys at hand
@@ -52,7 +56,8 @@ struct KeyShape {
   // for keys that are refused.
   std::optional<double> power = {};
 
-  [[nodiscard]] bool refused() const { return departure > limit; }
+  [[nodiscard]] double bar() const { return std::max(limit, kHarmless * harm); }
+  [[nodiscard]] bool refused() const { return departure > bar(); }
 };
 
 // The standard deviations tau [queries] of scores [n,queries].

@@ -82,7 +82,7 @@ HeadJudgement judge_length(const HeadEvidence& head) {
   return {.verdict = HeadVerdict::linear_from,
           .words = "linear from L = " + head.linear_from.text(),
           .reason = near_text(head) + "; " + departure_text(*head.shape) + ", and " + seen +
-                    "; if the keys stay Gaussian, the limit holds within tolerance from L = " +
+                    "; if the keys stay so, the limit holds within tolerance from L = " +
                     head.linear_from.text()};
 }
 

@@ -178,7 +178,8 @@ TEST(Shape, GaussianKeysAreRefusedAsOftenAsStated) {
     Moments refused;
     for (std::uint64_t seed = 0; seed < 1500; ++seed) {
       const Matrix scores = random_matrix(Stream(32, seed), n, 2) * loadings.transpose();
-      refused.add(key_shape(scores, 0.99, Stream(33, seed)).value().refused() ? 1 : 0);
+      const KeyShape shape = key_shape(scores, 0.99, Stream(33, seed)).value();
+      refused.add(shape.departure > shape.limit ? 1 : 0);
     }
     EXPECT_TRUE(testing::agrees(refused.estimate(Engine::direct), kShapeLevel)) << n;
   }
@@ -200,7 +201,8 @@ TEST(Shape, ThePowerIsTheShareOfHarmfulPromptsThatAreRefused) {
       const Stream stream = Stream(35, seed).split(static_cast<std::uint64_t>(family));
       const Matrix base = random_matrix(stream.split(0), n, 2) * loadings.transpose();
       const Matrix scores = family_scores(family, strength, loadings, base, stream.split(1));
-      refused.add(key_shape(scores, 0.99, stream.split(2)).value().refused() ? 1 : 0);
+      const KeyShape shape = key_shape(scores, 0.99, stream.split(2)).value();
+      refused.add(shape.departure > std::max(shape.limit, harm / 4) ? 1 : 0);
     }
     if (estimated(refused) < worst) {
       worst = estimated(refused);

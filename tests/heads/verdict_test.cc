@@ -51,8 +51,8 @@ TEST(Verdict, LinearFromWhereTheLengthExplainsTheErrorAndTheShapeIsGaussian) {
   EXPECT_EQ(got.reason,
             "error 0.3 is near what 1000 Gaussian keys would show (0.2); the scores depart from "
             "Gaussian ones by 0.05 (Gaussian keys exceed 0.09 in 5 % of prompts), and a limit that "
-            "errs by 0.173 would have been seen with probability 0.95; if the keys stay Gaussian, "
-            "the limit holds within tolerance from L = 12632");
+            "errs by 0.173 would have been seen with probability 0.95; if the keys stay so, the "
+            "limit holds within tolerance from L = 12632");
   EXPECT_TRUE(length_in_question(head, 0.1));
   head.control = 0.199;
   EXPECT_EQ(judge(head, 0.1).verdict, HeadVerdict::linear_within);
@@ -110,6 +110,11 @@ TEST(Verdict, RefusedKeysGetNoLength) {
   head.mixture = {.k = 4, .unseen = 0.4};
   EXPECT_EQ(judge(head, 0.1).words, "needs 4 components");
   head.shape->departure = 0.09;  // not above the limit
+  head.shape->power = 0.95;
+  EXPECT_EQ(judge(head, 0.1).verdict, HeadVerdict::linear_from);
+  head.shape->limit = 0.02;
+  EXPECT_NE(judge(head, 0.1).verdict, HeadVerdict::linear_from);
+  head.shape->departure = 0.04;  // above the limit, yet below a quarter of the harm
   head.shape->power = 0.95;
   EXPECT_EQ(judge(head, 0.1).verdict, HeadVerdict::linear_from);
 }
