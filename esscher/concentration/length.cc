@@ -11,7 +11,9 @@
 #include "esscher/concentration/constant.h"
 #include "esscher/concentration/detail/length_search.h"
 #include "esscher/concentration/detail/plan.h"
+#include "esscher/concentration/regime.h"
 #include "esscher/concentration/square_law.h"
+#include "esscher/concentration/study.h"
 #include "esscher/estimate/quantile.h"
 #include "esscher/estimate/tails.h"
 #include "esscher/prompt/errors.h"
@@ -67,9 +69,13 @@ Limit limit_at_queries(const Question& ask) {
       constants.push_back(HUGE_VAL);
     }
   }
+  // Drawn queries do not show that the average of the constant over their law is infinite.
+  const bool no_constant = !o.quantile && query_average(ask.problem).infinite;
   const double n = static_cast<double>(set.size());
   return {.norm2 = mean_of(norms),
-          .constant = o.quantile ? quantile(constants, *o.quantile) : mean_of(constants),
+          .constant = o.quantile    ? quantile(constants, *o.quantile)
+                      : no_constant ? HUGE_VAL
+                                    : mean_of(constants),
           .outside = (n - static_cast<double>(norms.size())) / n};
 }
 
@@ -270,6 +276,7 @@ LengthAnswer by_query(LengthAnswer answer, const Question& ask) {
 }
 
 LengthAnswer no_limit(LengthAnswer answer, const Problem& problem, double outside) {
+  answer.clt = HUGE_VAL;  // no limit, no central limit theorem
   return never(std::move(answer),
                problem.mu.name() + " has no limit at " + to_text(outside * 100) +
                    " % of the queries: the tilted integral is infinite, so no prompt length is "

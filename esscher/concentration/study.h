@@ -188,7 +188,8 @@ struct SigmaPoint {
   static void columns(Row& row, Column&& column) {
     column("sigma", row.sigma, "", "scale of the tokens");
     column("metric", row.metric, "", "what is compared with its limit");
-    column("lambda", row.lambda, "", "largest eigenvalue of the law of tau^2; nan unless Gaussian");
+    column("lambda", row.lambda, "",
+           "largest eigenvalue of the law of tau^2; nan unless tails are Gaussian");
     column("gamma", row.gamma, "", "predicted exponent");
     column("exponent", row.exponent, "", "measured exponent");
     column("std_error", row.std_error, "", "its standard error");

@@ -128,6 +128,7 @@ TwoLevel Study::State::average_of(const VectorView& values, const VectorView& er
 Study::State::Curve Study::State::query_curve(Metric metric, const QueryTable& table) const {
   const QuerySet& set = plan.queries;
   const bool fixed = set.level == Queries::fixed;
+  const bool no_constant = query_average(problem).infinite;
   const Matrix value = set.column_shares(table.value), weights2 = set.column_shares(table.weights2);
   const Matrix bias2 = set.column_shares(table.bias2),
                asymptotic = set.column_shares(table.asymptotic);
@@ -146,7 +147,7 @@ Study::State::Curve Study::State::query_curve(Metric metric, const QueryTable& t
                .value = t.mean,
                .std_error = t.std_error,
                .ci = t.ci,
-               .asymptotic = asymptotic.col(l).mean(),
+               .asymptotic = no_constant ? HUGE_VAL : asymptotic.col(l).mean(),
                .ess = 1 / weights2.col(l).mean(),
                .bias2 = bias2.col(l).mean()};
     // The estimate is unbiased, so noise may put it outside what a part can be.
@@ -179,6 +180,11 @@ RegimeReport Study::State::regime() const {
     }
     return regime_report(lambda, std::move(constants));
   }
+  const QueryAverage tails = query_average(problem);
+  if (tails.infinite) {
+    constants.assign(options.metrics.size(), HUGE_VAL);
+    return regime_report(tails.lambda, std::move(constants), false);
+  }
   for (Metric metric : options.metrics) {
     Vector at_query(plan.queries.size());
     for (Index q = 0; q < at_query.size(); ++q) {
@@ -187,7 +193,7 @@ RegimeReport Study::State::regime() const {
     }
     constants.push_back(plan.queries.average(at_query));
   }
-  return regime_report(kUnknown, std::move(constants));
+  return regime_report(tails.lambda, std::move(constants), false);
 }
 
 std::int64_t Study::State::middle_length() const {

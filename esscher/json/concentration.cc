@@ -18,6 +18,7 @@ Json study_rows_json(const std::vector<StudyRow>& rows) {
 Json regime_json(const StudyResult& result) {
   const RegimeReport& regime = result.regime;
   Json out = Json::object(), constants = Json::object();
+  out["regime"] = name(regime.regime);
   put(out, "lambda", regime.lambda);
   put(out, "gamma", regime.gamma);
   put(out, "constant", regime.constants.at(0));

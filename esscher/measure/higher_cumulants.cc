@@ -11,8 +11,8 @@
 namespace esscher {
 namespace {
 
-constexpr int kHalvings = 8;       // of the step of a difference
-constexpr int kDomainTries = 60;   // halvings of the first step that leave the domain
+constexpr int kHalvings = 8;      // of the step of a difference
+constexpr int kDomainTries = 60;  // halvings of the first step that leave the domain
 constexpr double kFirstStep = 0.5;
 
 // tr AB of symmetric matrices.
@@ -110,8 +110,7 @@ HigherCumulants discrete_cumulants(const MatrixView& deviations, const VectorVie
   const Vector rw = r.cwiseProduct(w), ry = r.cwiseProduct(y);
   const Matrix C = deviations.transpose() * r.asDiagonal() * deviations;
   return {deviations.transpose() * rw, deviations.transpose() * ry,
-          rw.dot(y) - rw.sum() * ry.sum() -
-              2 * trace_of_four(W, C, Y)};
+          rw.dot(y) - rw.sum() * ry.sum() - 2 * trace_of_four(W, C, Y)};
 }
 
 HigherCumulants differenced_cumulants(const CovarianceAt& cov, const VectorView& a,

@@ -1,0 +1,96 @@
+#include "esscher/measure/tail_growth.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "esscher/measure/affine.h"
+#include "esscher/measure/categorical.h"
+#include "esscher/measure/coordinates.h"
+#include "esscher/measure/gaussian.h"
+#include "esscher/measure/gaussian_view.h"
+#include "esscher/measure/mixture.h"
+#include "esscher/measure/product.h"
+#include "esscher/measure/sphere.h"
+#include "esscher/measure/sum.h"
+
+namespace esscher {
+namespace {
+
+using Growth = std::optional<TailGrowth>;
+
+bool is_bounded(const AnyMeasure& mu) {
+  return mu.as<Empirical>() != nullptr || mu.as<Categorical>() != nullptr ||
+         mu.as<Rademacher>() != nullptr || mu.as<Uniform>() != nullptr ||
+         mu.as<Sphere>() != nullptr || mu.as<Ball>() != nullptr;
+}
+
+Matrix block_diagonal(const Matrix& a, const Matrix& b) {
+  Matrix out = Matrix::Zero(a.rows() + b.rows(), a.rows() + b.rows());
+  out.topLeftCorner(a.rows(), a.rows()) = a;
+  out.bottomRightCorner(b.rows(), b.rows()) = b;
+  return out;
+}
+
+// Every pair of forms of independent parts is joined.
+template <class Join>
+Growth folded(const std::vector<AnyMeasure>& parts, const Join& join) {
+  Growth out = tail_growth(parts.front());
+  for (std::size_t k = 1; k < parts.size() && out; ++k) {
+    const Growth next = tail_growth(parts[k]);
+    if (!next || static_cast<Index>(out->forms.size() * next->forms.size()) > kMaxMixtureComponents)
+      return std::nullopt;
+    std::vector<Matrix> forms;
+    for (const Matrix& G : out->forms) {
+      for (const Matrix& H : next->forms) forms.push_back(join(G, H));
+    }
+    out = TailGrowth{std::move(forms), join(out->wild, next->wild)};
+  }
+  return out;
+}
+
+Growth mixed(const Mixture& mixture) {
+  TailGrowth out{{}, Matrix::Zero(mixture.dim(), mixture.dim())};
+  for (Index k = 0; k < mixture.weights().size(); ++k) {
+    if (mixture.weights()(k) == 0) continue;
+    Growth part = tail_growth(mixture.components()[static_cast<std::size_t>(k)]);
+    if (!part) return std::nullopt;
+    out.wild += part->wild;
+    std::move(part->forms.begin(), part->forms.end(), std::back_inserter(out.forms));
+    if (static_cast<Index>(out.forms.size()) > kMaxMixtureComponents) return std::nullopt;
+  }
+  return out;
+}
+
+}  // namespace
+
+bool TailGrowth::bounded() const {
+  return wild.isZero(0) &&
+         std::all_of(forms.begin(), forms.end(), [](const Matrix& G) { return G.isZero(0); });
+}
+
+std::optional<TailGrowth> tail_growth(const AnyMeasure& measure) {
+  const Matrix zero = Matrix::Zero(measure.dim(), measure.dim());
+  if (const auto* gaussian = measure.as<Gaussian>()) return TailGrowth{{gaussian->cov()}, zero};
+  if (is_bounded(measure)) return TailGrowth{{zero}, zero};
+  if (measure.as<Laplace>() != nullptr) {
+    return TailGrowth{{zero}, Matrix::Identity(measure.dim(), measure.dim())};
+  }
+  if (const auto* affine = measure.as<Affine>()) {
+    Growth out = tail_growth(affine->inner());
+    if (!out) return out;
+    const auto image = [affine](const Matrix& G) -> Matrix {
+      return affine->B() * G * affine->B().transpose();
+    };
+    for (Matrix& G : out->forms) G = image(G);
+    out->wild = image(out->wild);
+    return out;
+  }
+  if (const auto* product = measure.as<Product>()) return folded(product->blocks(), block_diagonal);
+  if (const auto* sum = measure.as<Sum>()) {
+    return folded(sum->parts(), [](const Matrix& G, const Matrix& H) -> Matrix { return G + H; });
+  }
+  if (const auto* mixture = measure.as<Mixture>()) return mixed(*mixture);
+  return std::nullopt;
+}
+
+}  // namespace esscher
