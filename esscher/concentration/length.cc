@@ -13,7 +13,6 @@
 #include "esscher/concentration/detail/plan.h"
 #include "esscher/concentration/regime.h"
 #include "esscher/concentration/square_law.h"
-#include "esscher/concentration/study.h"
 #include "esscher/estimate/quantile.h"
 #include "esscher/estimate/tails.h"
 #include "esscher/prompt/errors.h"

@@ -31,10 +31,10 @@ std::int64_t interpolate(const Point& a, const Point& b, double eps) {
   return static_cast<std::int64_t>(std::ceil(std::min(L, 1e18)));
 }
 
-// All powers of two up to the longest prompt, and that one.
+// Powers of two up to a million, powers of sixteen beyond, and the longest prompt.
 std::vector<std::int64_t> search_grid() {
   std::vector<std::int64_t> grid;
-  for (std::int64_t L = 1; L < kMaxLength; L *= 2) grid.push_back(L);
+  for (std::int64_t L = 1; L < kMaxLength; L *= L < 1000000 ? 2 : 16) grid.push_back(L);
   grid.push_back(kMaxLength);
   return grid;
 }
@@ -78,7 +78,7 @@ std::string bracket_text(const LengthAnswer& answer) {
 
 std::string rise_text(const LengthAnswer& answer) {
   if (!answer.rises_at) {
-    return "D stays below eps for all longer prompts on the grid of powers of two up to 1e15";
+    return "D stays below eps for all longer prompts on the grid (powers of two, up to 1e15)";
   }
   const std::string rise = "but D rises above eps again: D(" + std::to_string(*answer.peak_length) +
                            ") = " + brief(*answer.peak_value) + " > eps";

@@ -51,20 +51,19 @@ class CovarianceErrors {
     size_ = Vector(y_.rows());
     for (Index i = 0; i < size_.size(); ++i) size_[i] = product(i, i);
   }
-  // E <G,G'>^2 / (E |G|^2)^2, times 2. It is at most 2, because S has at least one direction.
+  // E <G,G'>^2 / (E |G|^2)^2, times 2, both over the same pairs: by Cauchy and Schwarz at most 2.
   [[nodiscard]] double relative_variance() const {
     const Index n = y_.rows();
-    double pairs = 0, squares = 0;
+    double sizes = 0, squares = 0;
     for (const Index shift : std::array<Index, 6>{1, 5, 23, 101, 211, 409}) {
       for (Index i = 0; i < n; ++i) {
         const Index j = (i + shift) % n;
         const double weight = u_[i] * u_[j], p = product(i, j);
-        pairs += weight;
+        sizes += weight * size_[i] * size_[j];
         squares += weight * p * p;
       }
     }
-    const double mean = u_.dot(size_) / u_.sum();
-    return mean > 0 ? std::min(2.0, 2 * squares / pairs / (mean * mean)) : 2.0;
+    return sizes > 0 ? std::min(2.0, 2 * squares / sizes) : 2.0;
   }
   [[nodiscard]] double heaviness() const {
     const Vector square = u_.cwiseProduct(size_);
@@ -89,8 +88,7 @@ double first_error(const MetricForm& form, const Problem& p, const Vector& z, co
   }
   const Vector shift = p.mu.mean_shift(a);
   const Matrix C = p.mu.tilted_cov(Vector::Zero(a.size()));
-  return form.factor(z) *
-         ((form.left.gram(a.size()) * C).trace() + form.mean_norm2(shift));
+  return form.factor(z) * ((form.left.gram(a.size()) * C).trace() + form.mean_norm2(shift));
 }
 
 ErrorLaw law_at(Metric metric, const Problem& p, const Vector& z, const Matrix& tokens) {
@@ -124,7 +122,8 @@ ErrorLaw law_at(Metric metric, const Problem& p, const Vector& z, const Matrix& 
 std::string ErrorLaw::flag(std::int64_t L) const {
   const double length = static_cast<double>(L);
   if (!std::isfinite(constant)) {
-    return "the weights of tokens have no second moment, so that no number of prompts shows the error";
+    return "the weights of tokens have no second moment, so that no number of prompts shows the "
+           "error";
   }
   if (!std::isfinite(kurtosis)) {
     return "the weights of tokens have no fourth moment, so that rare prompts carry the error";
@@ -147,8 +146,7 @@ std::vector<ErrorLaw> error_laws(Metric metric, const Problem& problem, const Ma
   const Matrix tokens = law_tokens(problem.mu, queries.rows());
   std::vector<ErrorLaw> laws(static_cast<std::size_t>(queries.rows()));
   parallel_for(queries.rows(), [&](std::int64_t q) {
-    laws[static_cast<std::size_t>(q)] =
-        law_at(metric, problem, queries.row(q).transpose(), tokens);
+    laws[static_cast<std::size_t>(q)] = law_at(metric, problem, queries.row(q).transpose(), tokens);
   });
   return laws;
 }

@@ -111,7 +111,7 @@ struct StudyRow {
     double shrink = row.shrink();
     column("shrink", shrink, "", "factor of the mean output of Gaussian tokens; else nan");
     column("frozen", row.frozen, "", "fraction of queries with L < e^(tau^2); nan unless Gaussian");
-    column("heavy", row.heavy, "", "whether rare queries carry the average");
+    column("heavy", row.heavy, "", "whether rare queries or prompts carry the average");
     std::optional<std::string> flag;
     if (row.heavy) flag = row.flag;
     column("flag", flag, "", "why the interval cannot be trusted; absent if it can");

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "esscher/base/error.h"
+#include "esscher/base/number_text.h"
 #include "esscher/base/parallel.h"
 #include "esscher/concentration/constant.h"
 #include "esscher/concentration/detail/study_state.h"
@@ -18,7 +19,7 @@
 namespace esscher {
 namespace {
 
-constexpr Index kFewQueries = 32;
+constexpr Index kFewQueries = 32, kManyQueries = 256;
 
 // Exponents and shapes of one curve; nothing where points are too few or an error is zero.
 std::optional<MetricFit> fit_of(Metric metric, const std::vector<std::int64_t>& lengths,
@@ -33,16 +34,6 @@ std::optional<MetricFit> fit_of(Metric metric, const std::vector<std::int64_t>& 
   const auto usable = std::count_if(lengths.begin(), lengths.end(), [](auto L) { return L >= 2; });
   if (usable >= 4) fit.shapes = compare_shapes(lengths, values, cov);
   return fit;
-}
-
-// Why the interval of an average over drawn queries cannot be trusted; empty if it can. The errors
-// are weighted as they enter the average.
-std::string query_flag(const VectorView& errors) {
-  if (errors.size() < kFewQueries) {
-    return "fewer than " + std::to_string(kFewQueries) +
-           " queries do not show how their errors are spread";
-  }
-  return tail_report(errors).reason;
 }
 
 // Rows of a store are those of the cells of this study, or the run is of another one.
@@ -125,6 +116,24 @@ TwoLevel Study::State::average_of(const VectorView& values, const VectorView& er
   return mean_of_squares(values, errors, replicates, law);
 }
 
+// Why the interval of an average over drawn queries cannot be trusted; empty if it can. The errors
+// are weighted as they enter the average. Errors of Gaussian tokens grow like e^{tau^2} over Gaussian
+// queries, so their tail index 1/(2 lambda) is known; measured coverage: docs/calibration.md.
+std::string Study::State::query_flag(const VectorView& errors) const {
+  if (plan.queries.groups == 0) {
+    if (errors.size() < kFewQueries) {
+      return "fewer than " + std::to_string(kFewQueries) +
+             " queries do not show how their errors are spread";
+    }
+    const double index = 0.5 / lambda();
+    if (index < (errors.size() < kManyQueries ? 4 : 3)) {
+      return "the errors of Gaussian queries have tail index 1/(2 lambda) = " + brief(index, 3) +
+             ": rare queries carry the average";
+    }
+  }
+  return tail_report(errors).reason;
+}
+
 Study::State::Curve Study::State::query_curve(Metric metric, const QueryTable& table) const {
   const QuerySet& set = plan.queries;
   const bool fixed = set.level == Queries::fixed;
@@ -168,17 +177,21 @@ Study::State::Curve Study::State::query_curve(Metric metric, const QueryTable& t
   return curve;
 }
 
+double Study::State::lambda() const {
+  if (!plan.mu || !plan.nu) return kUnknown;
+  const Matrix A = problem.attention.U().transpose() * plan.mu->cov * problem.attention.U();
+  return TauLaw(A, plan.nu->mean, plan.nu->cov).lambda();
+}
+
 RegimeReport Study::State::regime() const {
   std::vector<double> constants;
   if (plan.mu && plan.nu) {
-    const Matrix A = problem.attention.U().transpose() * plan.mu->cov * problem.attention.U();
-    const double lambda = TauLaw(A, plan.nu->mean, plan.nu->cov).lambda();
     std::optional<GaussianAverage> average = plan.average;
     if (!average) average.emplace(options.metrics, *plan.mu, problem.attention, *plan.nu);
     for (std::size_t k = 0; k < options.metrics.size(); ++k) {
       constants.push_back(average->constant(k));
     }
-    return regime_report(lambda, std::move(constants));
+    return regime_report(lambda(), std::move(constants));
   }
   const QueryAverage tails = query_average(problem);
   if (tails.infinite) {

@@ -32,12 +32,14 @@ TailReport tail_report(const VectorView& samples) {
   for (double v : x) total += v;
   if (!(total > 0)) return report;
   // 2 % of the sample, at least ten: fewer is noise, more reads the body of the law as its tail.
-  if (n >= 50) report.hill = hill_index(x, std::max<std::size_t>(10, n / 50));
+  const std::size_t k = std::max<std::size_t>(10, n / 50);
+  if (n >= 50) report.hill = hill_index(x, k);
   const std::size_t top = std::max<std::size_t>(1, n / 100);
   double top_sum = 0;
   for (std::size_t i = 0; i < top; ++i) top_sum += x[i];
   report.top_share = top_sum / total;
-  if (report.hill < kMinHill) {
+  const double surely = kMinHill / (1 + 2 / std::sqrt(static_cast<double>(k)));
+  if (report.hill < surely) {
     report.reason = "tail index " + to_text(std::round(report.hill * 100) / 100) +
                     " < 2: the variance of the error over queries looks infinite";
   } else if (n >= 50 && report.top_share > kMaxTopShare) {

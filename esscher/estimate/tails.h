@@ -15,7 +15,7 @@ namespace esscher {
 struct TailReport {
   double hill = 0;       // tail index alpha; infinity if the largest samples are equal
   double top_share = 0;  // 0..1
-  bool heavy = false;    // hill < kMinHill or top_share > kMaxTopShare
+  bool heavy = false;    // hill surely < kMinHill, or top_share > kMaxTopShare
   std::string reason;    // one sentence when heavy, else empty
 };
 
@@ -23,6 +23,9 @@ inline constexpr double kMinHill = 2.0;  // below: infinite variance
 inline constexpr double kMaxTopShare =
     0.33;  // above: a third of the sum hangs on 1 % of the samples
 
+// The tail index of k exceedances has the relative error 1/sqrt(k). It is called below kMinHill where
+// 1/hill is above 1/kMinHill by two such errors; otherwise half of all mild samples would be heavy.
+//
 // samples [n] of a non-negative quantity. Fewer than 50 samples or an all-zero sample: never heavy
 // by Hill, because ten exceedances are the least a tail index can be read from.
 TailReport tail_report(const VectorView& samples);

@@ -53,6 +53,10 @@ class LengthAnswer:
     >>> answer.value <= 0.01 < answer.value_before     # at the answer, and one token before
     True
 
+    D need not fall: ``stays_below`` says whether D <= eps at all longer lengths of a grid (``None``
+    where samples cannot tell), ``rises_at`` where it first does not, and ``enough_from`` the length
+    from which it does.
+
     ``value_before`` is ``nan`` if one token is enough, ``value`` too if there is no limit to be near.
     """
 
@@ -61,6 +65,9 @@ class LengthAnswer:
     value: float
     value_before: float
     details: Dict[str, Any]
+    stays_below: Optional[bool] = None
+    rises_at: Optional[int] = None
+    enough_from: Optional[int] = None
 
 
 def concentration(
@@ -126,7 +133,16 @@ def shortest_length(
     found = _esscher.shortest_length(
         measure, attention, queries, eps, metric, relative, quantile, engine, query_count, replicates, seed
     )
-    return LengthAnswer(found["length"], found["status"], found["value"], found["value_before"], found)
+    return LengthAnswer(
+        found["length"],
+        found["status"],
+        found["value"],
+        found["value_before"],
+        found,
+        found["stays_below"],
+        found["rises_at"],
+        found["enough_from"],
+    )
 
 
 def asymptotic_constant(

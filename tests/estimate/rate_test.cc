@@ -120,6 +120,19 @@ TEST(Tails, ParetoIsReadRight) {
   EXPECT_TRUE(agrees({light.hill, 6.0 / 10, 100}, 6));
 }
 
+// 64 squares of normal numbers, averaged in pairs: no tail at all, and none may be seen.
+TEST(Tails, SmallMildSamplesAreNotHeavy) {
+  int heavy = 0;
+  for (std::uint64_t k = 0; k < 500; ++k) {
+    const Stream s = Stream(6).split(k);
+    Vector x(64);
+    for (Index i = 0; i < 64; ++i) x[i] = -std::log(s.uniform(static_cast<std::uint64_t>(i)));
+    heavy += tail_report(x).heavy ? 1 : 0;
+  }
+  EXPECT_LE(heavy, 15);
+  EXPECT_TRUE(tail_report(pareto(0.8, 64)).heavy);
+}
+
 TEST(Tails, EdgesAreNotHeavy) {
   EXPECT_FALSE(tail_report(Vector::Zero(100)).heavy);
   EXPECT_FALSE(tail_report(Vector::Ones(100)).heavy);

@@ -90,6 +90,35 @@ TEST(TwoLevel, CovarianceOfMeans) {
   EXPECT_TRUE(close(covariance_of_means(x), want, 1e-14));
 }
 
+// Averages of two squares of normals, whose law is exponential: the interval ends where it should.
+TEST(Interval, ChiSquareIsExactForSquares) {
+  const Interval ci = chi_square_interval(3.0, 2, 0.95);
+  EXPECT_TRUE(close(ci.lo, 3 / -std::log(0.025), 1e-12));
+  EXPECT_TRUE(close(ci.hi, 3 / -std::log(0.975), 1e-12));
+  const Interval many = chi_square_interval(3.0, 1e9, 0.95);
+  EXPECT_TRUE(close(many.hi - 3, 1.959963984540054 * 3 * std::sqrt(2e-9), 1e-6));
+}
+
+// Squares of one normal number at two fixed queries of different size, two prompts each.
+TEST(TwoLevel, MeanOfSquaresCovers) {
+  const SquareLaw law{.means = Vector{{1.0, 4.0}}, .relative_variances = Vector{{2.0, 2.0}}};
+  const int repeats = 4000;
+  int covered = 0, plain = 0;
+  for (int k = 0; k < repeats; ++k) {
+    const Stream s = Stream(12).split(static_cast<std::uint64_t>(k));
+    Matrix x(2, 2);
+    for (Index i = 0; i < 4; ++i) {
+      x(i / 2, i % 2) = law.means[i / 2] * std::pow(s.normal(static_cast<std::uint64_t>(i)), 2);
+    }
+    const Vector means = x.rowwise().mean();
+    const Vector errors = (x.col(0) - x.col(1)).cwiseAbs() / 2;
+    covered += mean_of_squares(means, errors, 2, law).ci.contains(2.5) ? 1 : 0;
+    plain += two_level(x, Queries::fixed).ci.contains(2.5) ? 1 : 0;
+  }
+  EXPECT_TRUE(agrees({1.0 * covered / repeats, std::sqrt(0.95 * 0.05 / repeats), repeats}, 0.95));
+  EXPECT_LT(plain, 0.9 * repeats) << "Student's t, for comparison";
+}
+
 TEST(Interval, KnownQuantiles) {
   EXPECT_TRUE(close(normal_quantile(0.95), 1.959963984540054, 1e-12));
   EXPECT_TRUE(close(student_quantile(5, 0.95), 2.570581835636314, 1e-12));

@@ -41,6 +41,9 @@ struct Study::State {
                                     const VectorView& independent, const SquareLaw& law) const;
   [[nodiscard]] Curve query_curve(Metric metric, const QueryTable& table) const;
   [[nodiscard]] double frozen(std::int64_t L) const;
+  [[nodiscard]] std::string query_flag(const VectorView& errors) const;
+  // The largest eigenvalue of the law of tau^2; NaN unless tokens and queries are Gaussian.
+  [[nodiscard]] double lambda() const;
   [[nodiscard]] RegimeReport regime() const;
   [[nodiscard]] std::int64_t middle_length() const;
   // Errors of the first metric at the middle length at fresh queries of nu, where the study itself
