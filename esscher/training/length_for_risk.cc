@@ -84,9 +84,8 @@ struct Line {
 LengthForRisk by_sets(const TwinSetup& setup, ModelKind kind, double target, double eps,
                       std::int64_t max_length) {
   LengthForRisk out{.eps = eps};
-  const SmallestLength rough =
-      search([&](std::int64_t L) { return fresh_risk(setup, kind, L, eps, 0); }, target,
-             max_length, 20);
+  const SmallestLength rough = search(
+      [&](std::int64_t L) { return fresh_risk(setup, kind, L, eps, 0); }, target, max_length, 20);
   if (!rough.length) {
     out.risk_before = rough.value;
     return out;

@@ -15,6 +15,8 @@ from .types import Array, ArrayLike, Length, MeasureLike
 class Estimate:
     """A number and how it was made; ``std_error`` is 0 and ``n`` is 0 where nothing was sampled.
 
+    ``heavy`` is true where so few summands carry the value that its ``std_error`` is too small.
+
     >>> import esscher as es
     >>> e = es.mean_square_error(es.Sphere(2), es.Attention(U=[[1, 0], [0, 1]]), [1.0, 0.0], 50)
     >>> e.engine, e.n, e.std_error > 0, float(e) == e.value
@@ -25,6 +27,7 @@ class Estimate:
     std_error: float
     n: int
     engine: str
+    heavy: bool = False
 
     def __float__(self) -> float:
         return self.value

@@ -9,10 +9,10 @@
 
 namespace esscher::python {
 
-// (value, std_error, n, engine)
+// (value, std_error, n, engine, heavy)
 inline pybind11::tuple out(const Estimate& estimate) {
   return pybind11::make_tuple(estimate.value, estimate.std_error, estimate.n,
-                              std::string(name(estimate.engine)));
+                              std::string(name(estimate.engine)), estimate.heavy);
 }
 
 }  // namespace esscher::python

@@ -33,7 +33,8 @@ TEST(NodeError, TablesReachWhereUniversalFunctionsDo) {
       };
       const double slope = (at(tau * tau + h) - at(tau * tau - h)) / (2 * h);
       // m grows like tau^2, and its rounding with it.
-      EXPECT_NEAR(e.d_tau2 * tau * tau, slope * tau * tau, 2e-5 + 2e-9 * tau * tau) << L << " " << tau;
+      EXPECT_NEAR(e.d_tau2 * tau * tau, slope * tau * tau, 2e-5 + 2e-9 * tau * tau)
+          << L << " " << tau;
     }
   }
 }

@@ -72,8 +72,9 @@ TEST(QueryRisk, TasksByHandAreTasksByCubature) {
 TEST(QueryRisk, SameBitsForAnyThreads) {
   const LinearRegressionTask task = general_task(3, Stream(4));
   const Readout at = blind(random_readout(4, 0.5, Stream(5)));
-  const QueryRisk risk(task, NodeTables(100),
-                       query_nodes(task, query_normals(task, 11, Stream(6)), score_forms(task, at)));
+  const QueryRisk risk(
+      task, NodeTables(100),
+      query_nodes(task, query_normals(task, 11, Stream(6)), score_forms(task, at)));
   Readout one, many;
   set_thread_count(1);
   const double a = risk(at, &one);

@@ -77,5 +77,30 @@ TEST(Chain, RefusesEmptyPlans) {
   EXPECT_THROW(Chain{plan}, ArgumentError);
 }
 
+// Training may end where softmax is frozen, or where scores overflow: the run is finished all the
+// same, and its heads are there.
+TEST(Chain, SharpScoresAtTheEndAreNoFailure) {
+  for (const double size : {300.0, 1e90}) {
+    TrainPlan plan = small_plan();
+    plan.config.heads = 1;
+    plan.config.task = LinearRegressionTask::isotropic(2);
+    plan.config.space = {ParameterSpace::KQV, 3, 3};
+    plan.config.start = {.kind = StartKind::identity, .alpha = 1};
+    plan.config.optimizer.learning_rate = 1e-12;
+    plan.config.risk.log2_nodes = 6;
+    plan.steps = 1;
+    plan.checkpoints = 1;
+    Chain chain(plan);
+    const std::vector<TrainRow> rows = whole(chain);
+    TrainState state = chain.trainer().state();
+    state.theta.head(18) *= size;  // K and Q: scores grow by size^2
+    Trainer trainer(plan.config);
+    trainer.restore(state);
+    const TrainResult result = assemble_training(trainer, rows, plan.config.risk);
+    EXPECT_EQ(result.heads.size(), 1U);
+    EXPECT_EQ(std::isfinite(result.final_risk.risk), size < 1e10) << size;
+  }
+}
+
 }  // namespace
 }  // namespace esscher

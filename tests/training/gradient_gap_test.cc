@@ -20,13 +20,11 @@ using testing::close;
 
 // The path of the paper's section on stability.
 TwinSetup stability() {
-  const LinearRegressionTask task =
-      LinearRegressionTask::with_covariance(power_covariance(3, 0.5));
+  const LinearRegressionTask task = LinearRegressionTask::with_covariance(power_covariance(3, 0.5));
   TwinSetup setup;
   setup.task = task;
   setup.space = {ParameterSpace::block, 4};
-  setup.theta0 =
-      parameters_of(setup.space, balanced_start(3, balanced_start_bound(task) / 2));
+  setup.theta0 = parameters_of(setup.space, balanced_start(3, balanced_start_bound(task) / 2));
   setup.flow.rtol = 1e-7;
   setup.flow.atol = 1e-9;
   setup.flow.t_end = 50;
@@ -50,8 +48,8 @@ double gap_on_grid(const TwinSetup& setup, const QueryNodes& grid, const NodeTab
 }
 
 const FlowPoint& near_time(const FlowResult& path, double t) {
-  return *std::ranges::min_element(
-      path.path, {}, [&](const FlowPoint& p) { return std::abs(p.t - t); });
+  return *std::ranges::min_element(path.path, {},
+                                   [&](const FlowPoint& p) { return std::abs(p.t - t); });
 }
 
 // Along the path queries become sharp (lambda > 1), and rare ones carry the gap of long prompts. The
@@ -63,7 +61,9 @@ TEST(GradientGap, RareQueriesAreSeenAndErrorsCover) {
   const struct {
     std::int64_t L;
     double t, gap;
-  } cases[] = {{100, 0.330, 0.2584}, {1000, 0.419, 0.1093}, {1000000, 0.419, 0.0064},
+  } cases[] = {{100, 0.330, 0.2584},
+               {1000, 0.419, 0.1093},
+               {1000000, 0.419, 0.0064},
                {1000000, 0.856, 0.0045}};
   int misses = 0;
   for (const auto& c : cases) {

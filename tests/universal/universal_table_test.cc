@@ -55,8 +55,21 @@ TEST(UniversalTable, EndsOfTheRange) {
   EXPECT_THROW((void)table.at_tau2(std::nan("")), ArgumentError);
   EXPECT_THROW((void)table.order4_at_tau2(1), CapabilityError);
   EXPECT_THROW(UniversalTable(0, 1), ArgumentError);
-  EXPECT_THROW(UniversalTable(10, 41), ArgumentError);
+  EXPECT_THROW(UniversalTable(10, 601), ArgumentError);
   EXPECT_TRUE(close(UniversalTable(50, 0).at(0).H, 0.02, 1e-12));
+}
+
+TEST(UniversalTable, ReachesAsFarAsTheFunctions) {
+  const UniversalTable table(1000, kMaxTau);
+  for (const double tau : {41.0, 63.9, 99.0, 180.5, 333.3, 600.0}) {
+    const Universal want = universal(1000, tau);
+    EXPECT_TRUE(close(table.at(tau).H, want.H, 1e-11)) << tau;
+    EXPECT_TRUE(close(table.at(tau).M2c, want.M2c, 1e-11)) << tau;
+    const double h = 0.01 * tau;
+    const double slope =
+        (universal(1000, tau - h).H - universal(1000, tau - 3 * h).H) / (4 * h * (tau - 2 * h));
+    EXPECT_TRUE(close(table.at(tau - 2 * h).dH, slope, 2e-3)) << tau;
+  }
 }
 
 TEST(UniversalTable, OrderFourFamily) {
