@@ -65,11 +65,12 @@ std::string table_text(const StudyResult& r, const std::vector<SigmaPoint>& swee
   }
   if (!sweep.empty())
     out +=
-        "\n\n   sigma  metric  lambda  predicted  measured exponent   c_2 = exponent * sigma^2\n";
+        "\n\n   scale     sigma  metric  lambda  predicted  measured exponent   c_2 = exponent * "
+        "sigma^2\n";
   for (const SigmaPoint& p : sweep) {
-    out += fmt::format("{:>8.4g}  {:>6}  {:>6}  {:>9}  {:>9.4f} +- {:.4f}   {:.4f}\n", p.sigma,
-                       name(p.metric), brief_or_dash(p.lambda), brief_or_dash(p.gamma), p.exponent,
-                       p.std_error, p.c2);
+    out += fmt::format("{:>8.4g}  {:>8.4g}  {:>6}  {:>6}  {:>9}  {:>9.4f} +- {:.4f}   {:.4f}\n",
+                       p.scale, p.sigma, name(p.metric), brief_or_dash(p.lambda),
+                       brief_or_dash(p.gamma), p.exponent, p.std_error, p.c2);
   }
   if (bound) out += "\n\nbound: " + bound->verdict.text;
   return out + "\n";
@@ -164,7 +165,8 @@ void add_concentration(const Command& app, Globals& globals) {
       .type_name("prop3.1|prop3.4")
       .one_of({"prop3.1", "prop3.4"});
   verb.option("--sigma-sweep", options->sigmas,
-              "scale the tokens by each sigma and measure the exponent")
+              "scale the tokens by each number and measure the exponent against their sub-Gaussian "
+              "constant")
       .type_name("S,S,..")
       .delimiter(',')
       .positive();

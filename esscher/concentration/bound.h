@@ -87,8 +87,8 @@ struct BoundReport {
   BoundVerdict verdict;
 };
 
-// Moments of Assumption 3.3, int int |z'|^p |z|^q dmu_tilted dnu for p,q in {0,4,8}, are averages
-// over `queries` draws of nu.
+// Moments of Assumption 3.3, int int |z'|^p |z|^q dmu_tilted dnu for p,q in {0,4,8}, are exact for
+// Gaussian tokens and queries, and else estimated from `queries` draws of nu (tilted_moments.h).
 BoundReport check_bound(Proposition proposition, const Problem& problem, const StudyResult& result,
                         std::uint64_t seed, Index queries = 256);
 

@@ -37,7 +37,7 @@ QueryAverage query_average(const Problem& problem) {
   for (const Matrix& G : mu->forms) {
     if (sharpness(G, U, nu->wild) > 0) lambda = std::numeric_limits<double>::infinity();
   }
-  if (outside) return {.lambda = kUnknown, .infinite = true};
+  if (outside) return {.lambda = kUnknown, .infinite = true, .outside = true};
   return {.lambda = lambda, .infinite = lambda >= 0.5};
 }
 

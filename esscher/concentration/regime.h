@@ -45,6 +45,7 @@ struct RegimeReport {
 struct QueryAverage {
   double lambda = 0;      // NaN where tails are bounded or unknown; infinite queries of heavy tails
   bool infinite = false;  // the average of the constant is infinite
+  bool outside = false;   // Lambda(Uz) itself is infinite at some queries
 };
 QueryAverage query_average(const Problem& problem);
 

@@ -159,7 +159,7 @@ StudyResult study(const Problem& problem, const StudyOptions& options) {
 }
 
 std::vector<SigmaPoint> sigma_sweep(const Problem& problem, const StudyOptions& options,
-                                    const std::vector<double>& sigmas) {
+                                    const std::vector<double>& scales) {
   StudyOptions last = options;
   std::erase_if(last.lengths, [&](std::int64_t L) { return L < options.lengths.back() / 100; });
   if (last.lengths.size() < 3) {
@@ -168,20 +168,23 @@ std::vector<SigmaPoint> sigma_sweep(const Problem& problem, const StudyOptions& 
                    "at least 3, to measure an exponent");
   }
   const Index d = problem.mu.dim();
+  const double unit = problem.mu.sub_gaussian();
   std::vector<SigmaPoint> points;
-  for (double sigma : sigmas) {
-    if (!(sigma > 0)) throw_argument("sigma_sweep", "sigma", to_text(sigma), "a number > 0");
+  for (double scale : scales) {
+    if (!(scale > 0)) throw_argument("sigma_sweep", "scale", to_text(scale), "a number > 0");
+    const double sigma = scale * unit;
     Problem scaled = problem;
-    scaled.mu = Affine(Vector::Zero(d), sigma * Matrix::Identity(d, d), problem.mu);
+    scaled.mu = Affine(Vector::Zero(d), scale * Matrix::Identity(d, d), problem.mu);
     const StudyResult r = study(scaled, last);
     for (const MetricFit& fit : r.fits) {
-      points.push_back({.sigma = sigma,
+      points.push_back({.scale = scale,
+                        .sigma = sigma,
                         .metric = fit.metric,
                         .lambda = r.regime.lambda,
                         .gamma = r.regime.gamma,
                         .exponent = -fit.power.slope,
                         .std_error = fit.power.std_error,
-                        .c2 = -fit.power.slope * sigma * sigma});
+                        .c2 = std::isfinite(sigma) ? -fit.power.slope * sigma * sigma : kUnknown});
     }
   }
   return points;

@@ -172,10 +172,11 @@ class Study {
 
 StudyResult study(const Problem& problem, const StudyOptions& options);
 
-// The exponent against the scale of the tokens: mu is scaled by each sigma and the exponent
-// measured on the last two decades of lengths. c2 = exponent * sigma^2 is the c_2 of
-// Propositions 3.1 and 3.4.
+// The exponent against sigma, the sub-Gaussian constant of the tokens: mu is multiplied by each
+// scale, and the exponent is measured on the last two decades of lengths. c2 = exponent * sigma^2 is
+// the c_2 of Propositions 3.1 and 3.4; it is NaN where sigma is infinite.
 struct SigmaPoint {
+  double scale = 0;
   double sigma = 0;
   Metric metric = Metric::output;
   double lambda = 0;
@@ -186,7 +187,8 @@ struct SigmaPoint {
 
   template <class Row, class Column>
   static void columns(Row& row, Column&& column) {
-    column("sigma", row.sigma, "", "scale of the tokens");
+    column("scale", row.scale, "", "factor of the tokens");
+    column("sigma", row.sigma, "", "sub-Gaussian constant of the scaled tokens");
     column("metric", row.metric, "", "what is compared with its limit");
     column("lambda", row.lambda, "",
            "largest eigenvalue of the law of tau^2; nan unless tails are Gaussian");
@@ -197,6 +199,6 @@ struct SigmaPoint {
   }
 };
 std::vector<SigmaPoint> sigma_sweep(const Problem& problem, const StudyOptions& options,
-                                    const std::vector<double>& sigmas);
+                                    const std::vector<double>& scales);
 
 }  // namespace esscher

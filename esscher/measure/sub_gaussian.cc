@@ -2,9 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "esscher/base/eigensystem.h"
+#include "esscher/measure/affine.h"
+#include "esscher/measure/categorical.h"
+#include "esscher/measure/mixture.h"
+#include "esscher/measure/product.h"
+#include "esscher/measure/sum.h"
 
 namespace esscher {
 namespace {
@@ -63,6 +69,97 @@ std::vector<Vector> directions(const AnyMeasure& mu, const Matrix& cov) {
   return list;
 }
 
+// A place with a weight: the mean of the law on an event of that probability.
+struct Landmark {
+  double weight = 0;
+  Vector place;
+};
+using Landmarks = std::vector<Landmark>;
+
+Landmarks landmarks(const AnyMeasure& mu);
+
+Landmarks of_mixture(const Mixture& mixture) {
+  Landmarks out;
+  for (Index k = 0; k < mixture.weights().size(); ++k) {
+    const AnyMeasure& part = mixture.components()[static_cast<std::size_t>(k)];
+    const double weight = mixture.weights()(k);
+    out.push_back({weight, part.mean()});
+    for (Landmark& inner : landmarks(part)) {
+      out.push_back({weight * inner.weight, std::move(inner.place)});
+    }
+  }
+  return out;
+}
+
+// An event of one of several independent parts leaves the others at their means.
+Landmarks of_product(const Product& product) {
+  Landmarks out;
+  const Vector mean = product.mean();
+  Index first = 0;
+  for (const AnyMeasure& block : product.blocks()) {
+    for (const Landmark& inner : landmarks(block)) {
+      Vector place = mean;
+      place.segment(first, block.dim()) = inner.place;
+      out.push_back({inner.weight, std::move(place)});
+    }
+    first += block.dim();
+  }
+  return out;
+}
+
+Landmarks of_sum(const Sum& sum) {
+  Landmarks out;
+  for (const AnyMeasure& part : sum.parts()) {
+    const Vector others = sum.mean() - part.mean();
+    for (const Landmark& inner : landmarks(part))
+      out.push_back({inner.weight, inner.place + others});
+  }
+  return out;
+}
+
+Landmarks landmarks(const AnyMeasure& mu) {
+  Landmarks out;
+  if (const auto* atoms = mu.as<Empirical>()) {
+    for (Index l = 0; l < atoms->size(); ++l) {
+      out.push_back({atoms->weights()(l), atoms->tokens().row(l).transpose()});
+    }
+  } else if (const auto* categorical = mu.as<Categorical>()) {
+    for (Index i = 0; i < mu.dim(); ++i) {
+      out.push_back({categorical->probs()(i), Vector::Unit(mu.dim(), i)});
+    }
+  } else if (const auto* affine = mu.as<Affine>()) {
+    for (const Landmark& inner : landmarks(affine->inner())) {
+      out.push_back({inner.weight, affine->c() + affine->B() * inner.place});
+    }
+  } else if (const auto* mixture = mu.as<Mixture>()) {
+    return of_mixture(*mixture);
+  } else if (const auto* product = mu.as<Product>()) {
+    return of_product(*product);
+  } else if (const auto* sum = mu.as<Sum>()) {
+    return of_sum(*sum);
+  }
+  return out;
+}
+
+// Starts towards the landmarks whose bounds are largest.
+std::vector<Start> landmark_starts(const AnyMeasure& mu) {
+  std::vector<Start> starts;
+  const Vector mean = mu.mean();
+  for (const Landmark& mark : landmarks(mu)) {
+    if (!(mark.weight > 0 && mark.weight < 0.5)) continue;
+    const Vector offset = (mark.place - mean) / (1 - mark.weight);
+    const double square = offset.squaredNorm();
+    if (!(square > 0)) continue;
+    const double odds = std::log1p(-mark.weight) - std::log(mark.weight);
+    starts.push_back({(2 * odds / square) * offset, square * (1 - 2 * mark.weight) / (2 * odds)});
+  }
+  std::sort(starts.begin(), starts.end(),
+            [](const Start& x, const Start& y) { return x.value > y.value; });
+  starts.resize(std::min(starts.size(), kAscents));
+  for (Start& start : starts) start.value = ratio(mu, start.a);
+  return starts;
+}
+
 }  // namespace
 
 double numeric_sub_gaussian(const AnyMeasure& mu) {
@@ -70,7 +167,7 @@ double numeric_sub_gaussian(const AnyMeasure& mu) {
   const Matrix cov = mu.tilted_cov(origin);
   const double variance = std::max(0.0, max_eigenvalue(cov));
   if (variance == 0) return 0.0;
-  std::vector<Start> starts;
+  std::vector<Start> starts = landmark_starts(mu);
   for (const Vector& u : directions(mu, cov)) {
     for (const double sign : {1.0, -1.0}) {
       starts.push_back(best_radius(mu, (sign / std::sqrt(variance)) * u));

@@ -210,7 +210,9 @@ SectionReport report(const Options&, std::span<const DecayRow> rows) {
   section.figures = figures();
   section.tables = {
       {.title = "Rates", .sheet = rate_sheet(curves)},
-      {.title = "Assumption 3.3: tilted moments ∬|z′|^p |z|^q dμ_tilted dν, estimated",
+      {.title =
+           "Assumption 3.3: tilted moments ∬|z′|^p |z|^q dμ_tilted dν, exact for Gaussian tokens, "
+           "else estimated",
        .sheet = moment_sheet(moments)}};
   return {.section = std::move(section),
           .datasets = {{"p34_curves", std::move(sheets.curves)},

@@ -210,7 +210,8 @@ void add_sigma(const std::vector<SigmaPoint>& sigmas, Page& page) {
   Section section{.id = "sigma",
                   .title = "The exponent against sigma squared",
                   .text =
-                      "Tokens scaled by sigma; the exponent on the last two decades of "
+                      "Tokens scaled; sigma is their sub-Gaussian constant; the exponent on the "
+                      "last two decades of "
                       "lengths. c_2 = exponent * sigma^2."};
   section.figures.push_back({.id = "sigma",
                              .chart = chart,

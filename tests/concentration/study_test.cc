@@ -242,5 +242,20 @@ TEST(Study, SigmaSweepMeasuresTheExponent) {
   EXPECT_TRUE(close(points[1].c2, 0.81 * points[1].exponent, 1e-12));
 }
 
+// N(0,4) is N(0,1) times 2: the same sigma, the same c_2.
+TEST(Study, SigmaIsTheConstantOfTheSweptLaw) {
+  const StudyOptions options{.lengths = {100, 1000, 10000}, .metrics = {Metric::output}};
+  Problem problem = gaussian_problem(1, 1.0);
+  problem.mu = Gaussian(Matrix::Constant(1, 1, 1.0));
+  const auto scaled = sigma_sweep(problem, options, {2.0});
+  problem.mu = Gaussian(Matrix::Constant(1, 1, 4.0));
+  const auto wide = sigma_sweep(problem, options, {1.0});
+  EXPECT_EQ(wide.at(0).scale, 1);
+  EXPECT_TRUE(close(wide.at(0).sigma, 2, 1e-12));
+  EXPECT_TRUE(close(scaled.at(0).sigma, 2, 1e-12));
+  EXPECT_TRUE(close(wide.at(0).c2, scaled.at(0).c2, 1e-10));
+  EXPECT_TRUE(close(wide.at(0).c2, 4 * wide.at(0).exponent, 1e-12));
+}
+
 }  // namespace
 }  // namespace esscher

@@ -84,5 +84,37 @@ TEST(SubGaussian, NumericSearchFindsTheSupremum) {
   EXPECT_TRUE(close(skewed.sub_gaussian(), std::sqrt(best), 1e-6));
 }
 
+// f(a) along one direction on a fine grid of radii: at most sigma^2.
+double scanned(const AnyMeasure& mu, const Vector& u) {
+  double best = 0;
+  for (double r = 0.01; r < 10; r *= 1.001) {
+    best = std::max(best, 2 * mu.centred_log_mgf(r * u) / (r * r));
+  }
+  return std::sqrt(best);
+}
+
+// An atom of weight 1e-6 at distance 30 in 100 dimensions: no sample shows it. Two atoms alone have
+// sigma^2 = 900 (1 - 2p) / (2 log((1-p)/p)).
+TEST(SubGaussian, FindsAFarRareAtom) {
+  const Index d = 100;
+  const double p = 1e-6;
+  const Vector u = testing::zoo_vector(70, d).normalized();
+  const AnyMeasure far = Empirical(Matrix(30 * u.transpose()));
+  const AnyMeasure cloud = Gaussian(Matrix(Matrix::Identity(d, d)));
+  const AnyMeasure law = Mixture(Vector{{1 - p, p}}, {cloud, far});
+  const double want = scanned(law, u);
+  const double two_atoms = std::sqrt((1 - 2 * p) / (2 * std::log((1 - p) / p)));
+  EXPECT_GT(want, 30 * two_atoms);  // 5.7069
+  EXPECT_TRUE(testing::close(law.sub_gaussian(), want, 1e-5));
+  Matrix atoms = testing::zoo_matrix(71, 50, d);
+  atoms.row(49) = 30 * u.transpose();
+  Vector weights = Vector::Constant(50, (1 - p) / 49);
+  weights(49) = p;
+  const double distance = (atoms.row(49) - atoms.topRows(49).colwise().mean()).norm();
+  EXPECT_GE(Empirical(atoms, weights).sub_gaussian(), distance * two_atoms * (1 - 1e-12));
+  const AnyMeasure moved = Affine(Vector::Ones(d), Matrix(0.5 * Matrix::Identity(d, d)), law);
+  EXPECT_TRUE(testing::close(moved.sub_gaussian(), 0.5 * want, 1e-5));
+}
+
 }  // namespace
 }  // namespace esscher
