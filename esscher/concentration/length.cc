@@ -184,7 +184,7 @@ std::string quantile_bias_text(const Question& ask, std::int64_t L) {
   return "the quantile of errors averaged over " + few + " is biased " +
          (q.shift > 0 ? "downwards" : "upwards") + ", by about " +
          brief(100 * std::abs(q.shift) / q.value, 2) +
-         " % of D (half of the prompts against all); this was added";
+         " % of D (half of the prompts against all), and was corrected by that";
 }
 
 LengthAnswer by_sampling(LengthAnswer answer, const Question& ask) {

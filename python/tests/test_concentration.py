@@ -60,3 +60,16 @@ def test_infinity_and_nan_are_numbers():
     answer = es.shortest_length(line, es.Attention(U=[[0.9]]), line, 100.0)
     assert answer.length == 1 and np.isnan(answer.value_before) and answer.details["clt"] == np.inf
     assert answer.details["bracket"] is None
+
+
+def test_length_looks_beyond_its_answer():
+    line = es.Gaussian([[1.0]])
+    falls = es.shortest_length(line, es.Attention(U=[[0.5]]), line, 0.01)
+    assert falls.stays_below is True and falls.rises_at is None and falls.enough_from == falls.length
+    # A rare cluster far away spoils longer prompts.
+    parts = [es.Gaussian([[0.01]], mean=[m]) for m in (-1.0, 1.0, 60.0)]
+    rare = es.Mixture([0.5, 0.49999997, 3e-8], parts)
+    rises = es.shortest_length(rare, es.Attention(U=[[1.0]]), [[0.2]], 0.4)
+    assert rises.status == "certified" and rises.stays_below is False
+    assert rises.length < rises.rises_at < rises.enough_from
+    assert rises.details["peak_value"] > 0.4

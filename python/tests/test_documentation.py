@@ -1,6 +1,8 @@
 """help() tells everything: each public name has a text with an example (which runs as a doctest)."""
 
 import inspect
+import pathlib
+import re
 
 import pytest
 
@@ -36,3 +38,11 @@ def test_arrays_have_shapes_in_the_text():
         said = str(inspect.signature(value))
         if "ArrayLike" in said or "-> Array" in said:
             assert "[" in (value.__doc__ or "").split(">>>")[0], f"{name} does not say its shapes"
+
+
+def test_page_of_calibration_has_the_columns_of_its_script():
+    root = pathlib.Path(__file__).resolve().parents[2]
+    header = re.search(r'^HEADER = "(.*)"$', (root / "scripts/calibrate").read_text(), re.M).group(1)
+    page = (root / "docs/calibration.md").read_text().splitlines()
+    table = page[page.index(header) + 2 :]
+    assert len(table) > 20 and all(line.count("|") == header.count("|") for line in table)
