@@ -108,7 +108,7 @@ LengthForRisk by_sets(const TwinSetup& setup, ModelKind kind, double target, dou
     const double spread = std::sqrt((logs.array() - logs.mean()).square().sum() / (n - 1) / n);
     const Interval ci = student_interval(logs.mean(), spread, n - 1);
     out.length = whole(std::ceil(found));
-    out.low = std::min(out.length, whole(std::floor(std::exp(ci.lo))));
+    out.low = std::min(out.length, whole(std::ceil(std::exp(ci.lo))));
     out.high = std::max(out.length, whole(std::ceil(std::exp(ci.hi))));
     out.risk = line.risk(static_cast<double>(out.length));
     out.risk_before = out.length > 1 ? line.risk(static_cast<double>(out.length - 1))
