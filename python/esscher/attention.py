@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Dict, List, Optional, Sequence
 
 import numpy as np
 
 from . import _esscher
 from .types import Array, ArrayLike, MeasureLike
+
+
+def _same_arrays(one: object, other: object) -> bool:
+    """Equality of two dataclasses of arrays: one truth value, where == of arrays has one per entry."""
+    if type(one) is not type(other):
+        return NotImplemented
+    pairs = [(getattr(one, f.name), getattr(other, f.name)) for f in fields(one)]  # type: ignore[arg-type]
+    return all(a == b if isinstance(a, list) else np.array_equal(a, b) for a, b in pairs)
 
 
 @dataclass(frozen=True)
@@ -27,6 +35,9 @@ class Gradients:
     K: Optional[Array] = None
     Q: Optional[Array] = None
 
+    def __eq__(self, other: object) -> bool:
+        return _same_arrays(self, other)
+
 
 @dataclass(frozen=True)
 class MultiHeadGradients:
@@ -42,6 +53,9 @@ class MultiHeadGradients:
     z: Array
     O: Array
     heads: List[Gradients]
+
+    def __eq__(self, other: object) -> bool:
+        return _same_arrays(self, other)
 
 
 class Attention(_esscher.Attention):
