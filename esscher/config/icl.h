@@ -37,11 +37,11 @@ struct ModelConfig {
   Vector theta0;  // start_parameters of all this
 };
 
-// Needs the task for sizes and for the default alpha, half of balanced_start_bound, and the seed of
-// the run for random starts.
+// The task gives the sizes and the default alpha, half of balanced_start_bound. The seed of the run
+// serves random starts.
 ModelConfig read_model(const Table& root, const LinearRegressionTask& task, std::uint64_t seed);
 
-// [flow]: tolerances, the options of its risk, what a comparison records.
+// [flow] holds the tolerances, the options of the risk and what a comparison records.
 struct FlowConfig {
   FlowOptions options;
   RiskOptions risk;
@@ -50,19 +50,19 @@ struct FlowConfig {
 };
 FlowConfig read_flow(const Table& root, std::uint64_t seed);
 
-// train.length.
+// Reads train.length.
 Length read_length(const Table& root);
-// sweep.lengths, or `fallback` if the user wrote none.
+// Reads sweep.lengths; `fallback` is the answer if the user wrote none.
 std::vector<Length> read_lengths(const Table& root, const std::vector<Length>& fallback);
-// sweep.eps, or none.
+// Reads sweep.eps; the list is empty if the user wrote none.
 std::vector<double> read_eps(const Table& root);
 
-// One file serves every verb of the lab: a key that another verb reads is no error. Allows those of
-// [train] and [sweep], and [preset].
+// One file serves every verb of the lab: a key that another verb reads is no error. This allows the
+// keys of [train] and [sweep], and [preset].
 void allow_lab_keys(const Table& root);
 
-// The whole of a flow, a comparison, or a table of risks of the model at its start. One head:
-// CapabilityError otherwise.
+// Reads the whole of a flow, a comparison, or a table of risks of the model at its start. Throws
+// CapabilityError for more than one head.
 FlowProblem read_flow_problem(const Table& root, std::uint64_t seed);
 CompareProblem read_compare_problem(const Table& root, std::uint64_t seed);
 RiskProblem read_risk_problem(const Table& root, std::uint64_t seed);

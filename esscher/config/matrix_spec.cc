@@ -1,11 +1,11 @@
 #include "esscher/config/matrix_spec.h"
 
-#include <cmath>
 #include <span>
 
 #include "esscher/base/error.h"
 #include "esscher/io/matrix.h"
 #include "esscher/random/stream.h"
+#include "esscher/task/power_matrix.h"
 
 namespace esscher {
 namespace {
@@ -33,16 +33,6 @@ Shape known_shape(const Table& spec, Shape place) {
   return place;
 }
 
-Matrix kac_murdock(double rho, Shape shape) {
-  Matrix out(shape.rows, shape.cols);
-  for (Index i = 0; i < shape.rows; ++i) {
-    for (Index j = 0; j < shape.cols; ++j) {
-      out(i, j) = std::pow(rho, static_cast<double>(std::abs(i - j)));
-    }
-  }
-  return out;
-}
-
 Matrix random_matrix(const Table& spec, Shape shape, bool is_cov) {
   const auto seed = static_cast<std::uint64_t>(spec.integer_or("seed", 0, Range::at_least(0)));
   Matrix out(shape.rows, shape.cols);
@@ -60,7 +50,7 @@ Matrix matrix_of_kind(const Table& spec, Shape place, bool is_cov) {
   const Shape shape = known_shape(spec, place);
   if (kind == "identity") return Matrix::Identity(shape.rows, shape.cols);
   if (kind == "random") return random_matrix(spec, shape, is_cov);
-  return kac_murdock(spec.number("rho", Range::between(-1, 1)), shape);
+  return power_matrix(shape.rows, shape.cols, spec.number("rho", Range::between(-1, 1)));
 }
 
 Matrix read_table(const Table& spec, Shape place, bool is_cov) {

@@ -23,12 +23,12 @@ namespace esscher {
 
 AnyMeasure read_measure(const Table& table);
 
-// [attention] for tokens of dimension dim; defaults where `root` has no such table.
+// Reads [attention] for tokens of dimension dim. A missing table means the defaults.
 Attention read_attention(const Table& root, Index dim);
-// The key kind of the same table.
+// Reads the key kind of the same table.
 bool attention_is_linear(const Table& root);
 
-// Points [n,dim], or the law that queries are drawn from.
+// Queries are points [n,dim], or the law that they are drawn from.
 struct Query {
   Matrix points;
   std::optional<AnyMeasure> law;

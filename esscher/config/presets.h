@@ -18,14 +18,14 @@ struct Preset {
   std::string toml;        // the file
 };
 
-// In alphabetical order of their names.
+// They stand in alphabetical order of their names.
 const std::vector<Preset>& presets();
 
 // A file of experiments/ is an ordinary --config too: its table [preset], which says where it comes
 // from, is no unknown key.
 void allow_preset(const Table& root);
 
-// The configuration of that name; ConfigError listing the names otherwise.
+// Returns the configuration of that name. Throws ConfigError, which lists the names, otherwise.
 Config load_preset(std::string_view name);
 
 }  // namespace esscher

@@ -24,7 +24,8 @@
 
 namespace esscher {
 
-// Closed interval, or open where said; for the message "expected a number in [0, 1)".
+// The interval is closed unless an end is said to be open. It also words the message "expected a
+// number in [0, 1)".
 struct Range {
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
@@ -38,18 +39,18 @@ struct Range {
   [[nodiscard]] std::string text() const;  // " > 0", " in [0, 1)", or nothing
 };
 
-// A view of one table; cheap to copy, keeps the Config's tree alive.
+// A Table is a view of one table. It is cheap to copy and keeps the tree of its Config alive.
 class Table {
  public:
   [[nodiscard]] const std::string& path() const { return path_; }  // "measure.parts[0]"
   [[nodiscard]] std::string path(std::string_view key) const;      // "measure.parts[0].dim"
 
-  // True if the user wrote this key.
+  // This is true if the user wrote the key.
   [[nodiscard]] bool has(std::string_view key) const;
-  // Keys of this table that the user wrote, sorted.
+  // These are the keys of the table that the user wrote, sorted.
   [[nodiscard]] std::vector<std::string> keys() const;
 
-  // Finite numbers only; an integer is a number too.
+  // Only finite numbers are accepted; an integer is a number too.
   [[nodiscard]] double number(std::string_view key, Range range = {}) const;
   [[nodiscard]] double number_or(std::string_view key, double fallback, Range range = {}) const;
   // Integral floats such as 1e6 count as integers.
@@ -59,18 +60,18 @@ class Table {
   [[nodiscard]] bool boolean_or(std::string_view key, bool fallback) const;
   [[nodiscard]] std::string text(std::string_view key) const;
   [[nodiscard]] std::string text_or(std::string_view key, std::string_view fallback) const;
-  // One of `allowed`; the message lists them.
+  // The value must be one of `allowed`; the message lists them.
   [[nodiscard]] std::string choice(std::string_view key,
                                    std::initializer_list<std::string_view> allowed) const;
   [[nodiscard]] std::string choice_or(std::string_view key,
                                       std::initializer_list<std::string_view> allowed,
                                       std::string_view fallback) const;
-  // The enumerator of that name; the message lists the names there are.
+  // The value must be the name of an enumerator; the message lists the names there are.
   template <NamedEnum E>
   [[nodiscard]] E enumerator_or(std::string_view key, E fallback) const {
     return parse_enum<E>(word_or(key, enum_words<E>(), name(fallback)));
   }
-  // A positive integer, or "inf".
+  // The value must be a positive integer or "inf".
   [[nodiscard]] Length length(std::string_view key) const;
   [[nodiscard]] Length length_or(std::string_view key, Length fallback) const;
   [[nodiscard]] std::vector<Length> lengths(std::string_view key) const;
@@ -81,15 +82,15 @@ class Table {
   [[nodiscard]] Vector vector(std::string_view key) const;  // [x, ..]
   [[nodiscard]] Matrix matrix(std::string_view key) const;  // [[x, ..], ..], rows of one length
 
-  // A file name, relative to the folder of the configuration file that mentions it.
+  // A file name is relative to the folder of the configuration file that mentions it.
   [[nodiscard]] std::filesystem::path file(std::string_view key) const;
 
-  // A nested table; `table` fails if it is missing, `find_table` does not.
+  // Both give a nested table; `table` fails if it is missing, `find_table` does not.
   [[nodiscard]] Table table(std::string_view key) const;
   [[nodiscard]] std::optional<Table> find_table(std::string_view key) const;
-  // An empty one if it is missing, so that every getter below it gives its default.
+  // A missing table counts as an empty one, so that every getter below it gives its default.
   [[nodiscard]] Table table_or_empty(std::string_view key) const;
-  // [[key]]: an array of at least one table.
+  // [[key]] must be an array of at least one table.
   [[nodiscard]] std::vector<Table> tables(std::string_view key) const;
 
   // Keys that another verb reads, so that one file serves several: they are not unknown, whatever
@@ -97,7 +98,7 @@ class Table {
   void allow(std::initializer_list<std::string_view> keys) const;
   void allow_all() const;
 
-  // The raw value; fails if missing.
+  // This is the raw value. A missing key is an error.
   [[nodiscard]] const ConfigValue& value(std::string_view key) const;
 
   // throw ConfigError("file:line: path.key is VALUE, expected ...").
@@ -148,7 +149,7 @@ class Config {
   // that one file serves several verbs.
   void check_all_used() const;
 
-  // Everything in force, overrides and defaults included; call it after reading.
+  // The text holds everything in force, overrides and defaults included. Call it after reading.
   [[nodiscard]] std::string resolved_toml() const;
 
  private:

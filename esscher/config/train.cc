@@ -4,6 +4,7 @@
 
 #include "esscher/base/error.h"
 #include "esscher/config/icl.h"
+#include "esscher/risk/batch.h"
 
 namespace esscher {
 namespace {
@@ -39,7 +40,9 @@ TrainPlan read_train(const Table& root, std::uint64_t seed) {
   c.length = read_length(root);
   c.optimizer = read_optimizer(train);
   c.batch = train.integer_or("batch", c.batch, Range::between(1, 1e9));
-  c.gradient = train.enumerator_or("gradient", Engine::automatic);
+  // A stored configuration names the engine that a missing key stands for. The released program
+  // wrote "sampled" there, so its unfinished runs are the same study today and go on.
+  c.gradient = train.enumerator_or("gradient", batch_engine(c.task, Engine::automatic));
   c.half_loss = train.choice_or("loss", {"half", "mse"}, "half") == "half";
   c.curve_block = train.integer_or("curve_block", c.curve_block, Range::at_least(1));
   c.seed = seed;

@@ -25,11 +25,11 @@
 
 namespace esscher {
 
-// The whole of a training run; the nodes of gradient = "exact" are those of [flow]. Keys of other
-// verbs are no error.
+// Reads the whole of a training run. The nodes of gradient = "exact" are those of [flow]. Keys of
+// other verbs are no error.
 TrainPlan read_train(const Table& root, std::uint64_t seed);
 
-// For verbs that do not train: the keys above are no error.
+// Verbs that do not train call this, so that the keys above are no error for them.
 void allow_train_keys(const Table& root);
 
 }  // namespace esscher

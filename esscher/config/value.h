@@ -33,7 +33,7 @@ struct ConfigValue {
   [[nodiscard]] std::string_view type() const;  // "an integer", "a table", ...
 };
 
-// A whole configuration: what Config owns and every Table keeps alive.
+// A whole configuration, which Config owns and every Table keeps alive.
 struct ConfigTree {
   ConfigValue root;
   std::shared_ptr<const std::string> file_source;  // source of the file's values, unlike --set

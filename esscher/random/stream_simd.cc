@@ -15,63 +15,61 @@
 HWY_BEFORE_NAMESPACE();
 namespace esscher::HWY_NAMESPACE {
 
-// Each body fills out[0 .. per_block * blocks) for whole vectors of blocks and returns the number
-// of blocks that it filled.
-std::size_t fill_uniform_blocks(const Stream& stream, std::uint64_t block, std::size_t blocks,
-                                double* out) {
-  const DU64 d64;
-  const DF64 d;
-  const std::size_t lanes = hn::Lanes(d64);
-  const VU64 id = hn::Set(d64, stream.id());
+// Calls body(done, id, keys) for every `lanes` blocks, as long as that many are left. Returns the
+// number of blocks that were filled.
+template <class Body>
+std::size_t fill_lanes(const Stream& stream, std::size_t blocks, std::size_t lanes,
+                       const Body& body) {
+  const VU64 id = hn::Set(DU64(), stream.id());
   const RoundKeys keys(stream.seed());
   std::size_t done = 0;
-  for (; done + lanes <= blocks; done += lanes) {
-    const Words x = philox_words(hn::Iota(d64, block + done), id, keys);
-    hn::StoreInterleaved2(uniform_double(join(x.x0, x.x1)), uniform_double(join(x.x2, x.x3)), d,
-                          out + 2 * done);
-  }
+  for (; done + lanes <= blocks; done += lanes) body(done, id, keys);
   return done;
+}
+
+// Each of these fills out[0 .. per_block * blocks) for whole vectors of blocks and returns the
+// number of blocks that it filled.
+std::size_t fill_uniform_blocks(const Stream& stream, std::uint64_t block, std::size_t blocks,
+                                double* out) {
+  const DF64 d;
+  return fill_lanes(stream, blocks, hn::Lanes(d),
+                    [&](std::size_t done, VU64 id, const RoundKeys& keys) HWY_ATTR {
+                      const Words x = philox_words(hn::Iota(DU64(), block + done), id, keys);
+                      hn::StoreInterleaved2(uniform_double(join(x.x0, x.x1)),
+                                            uniform_double(join(x.x2, x.x3)), d, out + 2 * done);
+                    });
 }
 
 std::size_t fill_normal_blocks(const Stream& stream, std::uint64_t block, std::size_t blocks,
                                double* out) {
-  const DU64 d64;
   const DF64 d;
-  const std::size_t lanes = hn::Lanes(d64);
-  const VU64 id = hn::Set(d64, stream.id());
-  const RoundKeys keys(stream.seed());
-  std::size_t done = 0;
-  for (; done + lanes <= blocks; done += lanes) {
-    VF64 even;
-    VF64 odd;
-    const Words x = philox_words(hn::Iota(d64, block + done), id, keys);
-    normal_pair(join(x.x0, x.x1), join(x.x2, x.x3), even, odd);
-    hn::StoreInterleaved2(even, odd, d, out + 2 * done);
-  }
-  return done;
+  return fill_lanes(stream, blocks, hn::Lanes(d),
+                    [&](std::size_t done, VU64 id, const RoundKeys& keys) HWY_ATTR {
+                      VF64 even;
+                      VF64 odd;
+                      const Words x = philox_words(hn::Iota(DU64(), block + done), id, keys);
+                      normal_pair(join(x.x0, x.x1), join(x.x2, x.x3), even, odd);
+                      hn::StoreInterleaved2(even, odd, d, out + 2 * done);
+                    });
 }
 
 std::size_t fill_normal32_blocks(const Stream& stream, std::uint64_t block, std::size_t blocks,
                                  float* out) {
   const DU64 d64;
   const DF32 d;
-  const std::size_t lanes = hn::Lanes(d);
-  const VU64 id = hn::Set(d64, stream.id());
-  const RoundKeys keys(stream.seed());
   const VU64 twice = hn::ShiftLeft<1>(hn::Iota(d64, 0));
-  std::size_t done = 0;
-  for (; done + lanes <= blocks; done += lanes) {
-    const VU64 first = hn::Add(hn::Set(d64, block + done), twice);
-    Words a;
-    Words b;
-    philox_words(first, hn::Add(first, hn::Set(d64, 1)), id, keys, a, b);
-    VectorPair<VF32> even;
-    VectorPair<VF32> odd;
-    normal_pair({interleave_words(a.x0, b.x0), interleave_words(a.x2, b.x2)},
-                {interleave_words(a.x1, b.x1), interleave_words(a.x3, b.x3)}, even, odd);
-    hn::StoreInterleaved4(even.a, odd.a, even.b, odd.b, d, out + 4 * done);
-  }
-  return done;
+  return fill_lanes(
+      stream, blocks, hn::Lanes(d), [&](std::size_t done, VU64 id, const RoundKeys& keys) HWY_ATTR {
+        const VU64 first = hn::Add(hn::Set(d64, block + done), twice);
+        Words a;
+        Words b;
+        philox_words(first, hn::Add(first, hn::Set(d64, 1)), id, keys, a, b);
+        VectorPair<VF32> even;
+        VectorPair<VF32> odd;
+        normal_pair({interleave_words(a.x0, b.x0), interleave_words(a.x2, b.x2)},
+                    {interleave_words(a.x1, b.x1), interleave_words(a.x3, b.x3)}, even, odd);
+        hn::StoreInterleaved4(even.a, odd.a, even.b, odd.b, d, out + 4 * done);
+      });
 }
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)

@@ -7,7 +7,7 @@ namespace esscher {
 
 std::string_view report_css();
 std::string_view report_js();
-// vega, vega-lite and vega-embed; empty if npm was missing at build time.
+// These are vega, vega-lite and vega-embed. They are empty if npm was missing at build time.
 std::string_view vega_js();
 
 }  // namespace esscher

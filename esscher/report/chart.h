@@ -15,19 +15,19 @@ struct Axis {
   std::string column;
   std::string title = {};  // the column's name if empty
   bool log = false;        // rows with values <= 0 are not drawn on a log axis
-  // Fixed ends of the axis, e.g. to cut outliers off.
+  // These ends of the axis are fixed, e.g. to cut outliers off.
   std::optional<double> min = {};
   std::optional<double> max = {};
 };
 
-// A straight line across the figure: at a value of x ('x', vertical) or of y ('y', horizontal).
+// A straight line crosses the figure at a value of x ('x', vertical) or of y ('y', horizontal).
 struct ReferenceLine {
   char axis = 'y';
   double value = 0;
   std::string label = {};
 };
 
-// Curves, one per series, with confidence bands low..high and points.
+// There is one curve per series, with a confidence band low..high and points.
 struct CurveChart {
   std::string data;  // name of a dataset of the report
   Axis x;
@@ -37,7 +37,7 @@ struct CurveChart {
   std::vector<std::string> series_order = {};  // legend order; alphabetical if empty
   std::string low = {};                        // columns of the band, both or none
   std::string high = {};
-  // A second dataset with the same columns, drawn dashed: theory behind measurements.
+  // A second dataset with the same columns is drawn dashed: theory behind measurements.
   std::string reference_data = {};
   std::vector<ReferenceLine> references = {};
   std::vector<std::string> tooltip = {};  // columns; x, y, series and band if empty
@@ -58,7 +58,7 @@ struct ScatterChart {
   int height = 340;
 };
 
-// Bars of y per category, side by side per series, with error bars low..high.
+// Bars of y stand side by side per series in each category, with error bars low..high.
 struct BarChart {
   std::string data;
   std::string category;
@@ -84,7 +84,7 @@ struct HistogramChart {
   int height = 260;
 };
 
-// Colour per cell of an (x, y) grid; with a slider over the values of a numeric column.
+// Each cell of an (x, y) grid has a colour. A slider chooses among the values of a numeric column.
 struct HeatmapChart {
   std::string data;
   std::string x;
@@ -100,7 +100,7 @@ struct HeatmapChart {
   int height = 340;
 };
 
-// A specification that is there already, as JSON text: from a stored page.
+// This is a specification that is there already, as JSON text, from a stored page.
 struct VegaLiteChart {
   std::string spec;
 };

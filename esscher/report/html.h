@@ -8,13 +8,13 @@
 
 namespace esscher {
 
-// & < > " ' as entities; for element content and quoted attributes.
+// Writes & < > " ' as entities, for element content and quoted attributes.
 std::string escape_html(std::string_view text);
 
-// Paragraphs at blank lines, `code` in backticks, the rest escaped.
+// Blank lines separate paragraphs, backticks mark `code`, and the rest is escaped.
 std::string prose(std::string_view text);
 
-// The same inside one paragraph, without <p>.
+// Does the same inside one paragraph, without <p>.
 std::string prose_inline(std::string_view text);
 
 // JSON text that may stand inside <script type="application/json">: "<" is written as \u003c, so
@@ -28,7 +28,7 @@ std::string math_html(std::string_view mathml);
 // no number.
 std::string cell_text(const Value& value);
 
-// gzip, then base64: for data inside the page, undone by the browser's DecompressionStream.
+// Compresses by gzip, then encodes as base64. The DecompressionStream of a browser undoes it.
 std::string packed(std::string_view bytes);
 
 }  // namespace esscher

@@ -8,7 +8,7 @@
 
 namespace esscher {
 
-// At least one head.
+// There must be at least one head.
 Page heads_page(const std::vector<HeadDiagnosis>& heads);
 
 // The badge of a head: "holds" where it is linear here, "fails" where nothing replaces it.

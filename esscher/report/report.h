@@ -21,7 +21,7 @@ Page page_of(const Run& run);
 // Writes `file` and, beside it, the figures as JSON for restyling (report.html -> report.json).
 // Throws FileError if it cannot write.
 void write_report(const Run& run, const Page& page, const std::filesystem::path& file);
-// The same with the page that the run holds.
+// Does the same with the page that the run holds.
 void write_report(const Run& run, const std::filesystem::path& file);
 
 std::string report_html(const Run& run, const Page& page);

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "esscher/base/error.h"
+#include "esscher/task/power_matrix.h"
 
 namespace esscher {
 
@@ -51,15 +52,6 @@ Matrix token_covariance(const LinearRegressionTask& task, const VectorView& w) {
   return G;
 }
 
-Matrix power_covariance(Index dim, double rho) {
-  if (!(std::abs(rho) <= 1)) {
-    throw_argument("power_covariance", "rho", to_text(rho), "a number in [-1, 1]");
-  }
-  Matrix S(dim, dim);
-  for (Index i = 0; i < dim; ++i) {
-    for (Index j = 0; j < dim; ++j) S(i, j) = std::pow(rho, std::abs(i - j));
-  }
-  return S;
-}
+Matrix power_covariance(Index dim, double rho) { return power_matrix(dim, dim, rho); }
 
 }  // namespace esscher

@@ -11,6 +11,14 @@ from . import _esscher
 from .types import Array, ArrayLike, MeasureLike
 
 
+def _same_arrays(one: object, other: object) -> bool:
+    """Equality of two dataclasses of arrays: one truth value, where == of arrays has one per entry."""
+    if type(one) is not type(other):
+        return NotImplemented
+    pairs = [(a, vars(other)[name]) for name, a in vars(one).items()]
+    return all(a == b if isinstance(a, list) else np.array_equal(a, b) for a, b in pairs)
+
+
 @dataclass(frozen=True)
 class Gradients:
     """Cotangents, each of the shape of its parameter: z [d], U [d,d], V [dv,d], K and Q [dk,d] or None.
@@ -27,6 +35,9 @@ class Gradients:
     K: Optional[Array] = None
     Q: Optional[Array] = None
 
+    def __eq__(self, other: object) -> bool:
+        return _same_arrays(self, other)
+
 
 @dataclass(frozen=True)
 class MultiHeadGradients:
@@ -42,6 +53,9 @@ class MultiHeadGradients:
     z: Array
     O: Array
     heads: List[Gradients]
+
+    def __eq__(self, other: object) -> bool:
+        return _same_arrays(self, other)
 
 
 class Attention(_esscher.Attention):

@@ -161,3 +161,14 @@ def test_errors():
         es.Attention(U=np.eye(2), K=np.eye(2))
     with pytest.raises(es.ArgumentError, match="dtype is bool"):
         HEAD(TOKENS > 0, Z)
+
+
+def test_gradients_compare_as_one_truth_value():
+    head = es.Attention(U=np.eye(2))
+    heads = es.MultiHead([head, head], np.ones((1, 4)))
+    mu = es.Gaussian(np.eye(2))
+    for ask, u in [(head, [1.0, 0.0]), (heads, [1.0])]:
+        one, same, other = (ask.vjp(mu, z, u) for z in ([1.0, 2.0], [1.0, 2.0], [1.0, 3.0]))
+        assert one == same and not one != same
+        assert one != other
+        assert one != "gradients"

@@ -178,6 +178,19 @@ TEST(IclConfig, EveryStartCanBeGiven) {
   EXPECT_EQ(dense.start.dense[1].r(2), 3);
 }
 
+// A missing key is stored as the engine it stands for, so a stored configuration says what trained.
+TEST(IclConfig, TheStoredEngineOfGradientsIsTheOneThatTrains) {
+  const auto stored = [](const std::string& lines) {
+    const Config config = config_of(std::string(kTask) + lines);
+    EXPECT_NO_THROW(read_train(config.root(), 0));
+    return config.resolved_toml();
+  };
+  EXPECT_NE(stored("").find("gradient = \"sampled\""), std::string::npos);
+  EXPECT_NE(stored("features = \"uniform\"\n").find("gradient = \"direct\""), std::string::npos);
+  EXPECT_NE(stored("[train]\ngradient = \"auto\"\n").find("gradient = \"auto\""),
+            std::string::npos);
+}
+
 // What only training reads is no error for a flow; what nobody reads is one for both.
 TEST(IclConfig, OneFileServesEveryVerb) {
   const std::string text = std::string(kTask) +

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "esscher/base/error.h"
+#include "esscher/estimate/moments.h"
 #include "esscher/measure/gaussian.h"
 #include "esscher/risk/closed_form.h"
 #include "esscher/risk/quadrature.h"
@@ -40,13 +41,21 @@ TEST(TaskRisk, LongPromptsTendToTheTiltedMoments) {
     task.features = features;
     const Task general = regression_task(task);
     const Readout at = balanced_start(2, 0.7);
-    // Same draws of (mu, query, target), so that only the prompts differ.
-    const SampleRisk limit(general, ModelKind::softmax, Length::infinity(), 100, Stream(9));
-    const auto gap = [&](Length L) {
-      return std::abs(SampleRisk(general, ModelKind::softmax, L, 100, Stream(9))(at) - limit(at));
+    // Same draws of (mu, query, target), so that draw by draw only the prompts differ.
+    const DrawFixer infinite(general, Length::infinity(), Engine::direct);
+    const auto gap = [&](Length length, std::uint64_t draws) {
+      const DrawFixer fixer(general, length, Engine::direct);
+      Moments out;
+      for (std::uint64_t i = 0; i < draws; ++i) {
+        const Stream own = Stream(9).split(i);
+        out.add(fixer(own).error(at, ModelKind::softmax, nullptr) -
+                infinite(own).error(at, ModelKind::softmax, nullptr));
+      }
+      return out.estimate(Engine::direct);
     };
-    EXPECT_LT(gap(3000), 0.02 * limit(at)) << name(features);
-    EXPECT_GT(gap(2), 0.05 * limit(at)) << name(features);
+    EXPECT_TRUE(agrees(gap(3000, 200), 0)) << name(features);
+    EXPECT_FALSE(agrees(gap(2, 2000), 0))
+        << name(features) << ": the comparison must see short prompts";
   }
 }
 
