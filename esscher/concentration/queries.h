@@ -10,8 +10,8 @@
 // The columns of E are the eigenvectors of S^{1/2} A S^{1/2}, A = U'GU, with eigenvalues lambda_i,
 // so that the best coordinates of the net are those that change tau^2 = z'A z most. Errors grow
 // like e^{tau^2} times powers of tau, so normals are widened towards large tau
-// (random/widened_normals.h). Points come in kGroups independent scramblings of 2^k points each; the
-// spread of their averages gives the standard error.
+// (random/widened_normals.h). Points come in kGroups independent scramblings of 2^k points each;
+// the spread of their averages gives the standard error.
 #pragma once
 
 #include <cstdint>

@@ -2,8 +2,8 @@
 //
 //   carriers = (sum |x_i|)^2 / sum x_i^2,   between 1 and n
 //
-// Below kFewCarriers the spread of the summands is seen too seldom to be known, and a standard error
-// made of it is usually too small.
+// Below kFewCarriers the spread of the summands is seen too seldom to be known, and a standard
+// error made of it is usually too small.
 #pragma once
 
 #include <limits>

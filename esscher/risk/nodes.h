@@ -2,10 +2,11 @@
 // Gaussian features, by scrambled Sobol points mapped to normals (random/sobol.h).
 //
 // Where few queries are sharp, they carry the risk of long prompts: the error of softmax grows like
-// e^{tau^2} in the variance tau^2 of the scores until it freezes on one token. Nodes may therefore be
-// widened towards large tau (random/widened_normals.h), for one head,
+// e^{tau^2} in the variance tau^2 of the scores until it freezes on one token. Nodes may therefore
+// be widened towards large tau (random/widened_normals.h), for one head,
 //
-//   tau^2 = a'G_w a,   a = (alpha x, beta'x):   E_w tau^2 = x'[alpha'S alpha + (s2 tr S + sig2) beta beta']x,
+//   tau^2 = a'G_w a,   a = (alpha x, beta'x)
+//   E_w tau^2 = x'[alpha'S alpha + (s2 tr S + sig2) beta beta']x,
 //
 // and where beta != 0 it grows in w as well, like (beta'x)^2 w'S w.
 #pragma once
@@ -16,8 +17,8 @@
 
 namespace esscher {
 
-// How tau^2 of a head grows with the query, x'query x on average over w, and with the task, w'task w
-// at (beta'x)^2 = beta'Sigma_q beta.
+// How tau^2 of a head grows with the query, x'query x on average over w, and with the task, w'task
+// w at (beta'x)^2 = beta'Sigma_q beta.
 struct ScoreForms {
   Matrix query, task;  // [d,d]
 };
@@ -48,8 +49,8 @@ struct QueryNodes {
 RegressionNodes regression_nodes(const LinearRegressionTask& task, int log2_count,
                                  const Stream& stream);
 
-// Standard normals for n = 2^log2_count nodes, of pairs [n/2,2d] or queries [n,d]. Making them takes
-// longer than making nodes of them, and they serve the nodes of any head.
+// Standard normals for n = 2^log2_count nodes, of pairs [n/2,2d] or queries [n,d]. Making them
+// takes longer than making nodes of them, and they serve the nodes of any head.
 Matrix pair_normals(const LinearRegressionTask& task, int log2_count, const Stream& stream);
 Matrix query_normals(const LinearRegressionTask& task, int log2_count, const Stream& stream);
 

@@ -173,9 +173,9 @@ double SoftmaxRisk::operator()(const Readout& at, Readout* gradient) const {
 
 namespace {
 
-// The nodes' part of a risk with and without the control variate R_inf. For long prompts the control
-// takes most of the error away, for frozen ones (large tau) it adds some. Both are unbiased; the one
-// with the smaller spread is the answer.
+// The nodes' part of a risk with and without the control variate R_inf. For long prompts the
+// control takes most of the error away, for frozen ones (large tau) it adds some. Both are
+// unbiased; the one with the smaller spread is the answer.
 class TwoAnswers {
  public:
   void add(const NodeShares& shares) {

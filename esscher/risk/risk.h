@@ -4,7 +4,7 @@
 //   one head, linear regression with Gaussian features
 //     L = infinity, or linear attention     closed_form     closed_form.h
 //     softmax at finite L                   quadrature      quadrature.h, nodes over (w, x);
-//                                                           query_risk.h, over x where w has a formula
+//                                                           query_risk.h, over x alone
 //   one head, other features or your tasks  draws           sample_risk.h; a prompt is averaged over
 //                                                           where its law is Gaussian, else drawn
 //   several heads                           fresh_prompts   batch.h; scores where features are
@@ -70,8 +70,9 @@ Estimate risk(const AnyTask& task, const Readout& head, ModelKind kind, Length l
 
 // The risk of one head as a differentiable function, for flows: a closed form, fixed nodes or fixed
 // draws, the same at every L. Heads that the function will be asked for may be named in `near`: the
-// nodes are then widened towards the sharp queries of the sharpest one, and if all are of block form
-// (nodes.h), which flows keep, tasks are averaged over by hand and U is read without its row beta.
+// nodes are then widened towards the sharp queries of the sharpest one, and if all are of block
+// form (nodes.h), which flows keep, tasks are averaged over by hand and U is read without its row
+// beta.
 RiskFunction risk_function(const AnyTask& task, ModelKind kind, Length length,
                            const RiskOptions& options, std::span<const Readout> near = {});
 

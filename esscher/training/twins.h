@@ -66,9 +66,9 @@ struct LengthForRisk {
 //
 // Linear attention and tasks by draws: doubling from 64 and bisection, all on the same draws.
 // Softmax by nodes: a flow fits its nodes, so each end point is judged on fresh ones. A search on
-// one set of nodes comes within 5 % of the answer. There flows on `scramblings` independent sets are
-// run at two lengths, between which risks are linear in log L: each set has its own length, and the
-// spread of their logarithms gives the interval (Student's t).
+// one set of nodes comes within 5 % of the answer. There flows on `scramblings` independent sets
+// are run at two lengths, between which risks are linear in log L: each set has its own length, and
+// the spread of their logarithms gives the interval (Student's t).
 LengthForRisk length_for_risk(const TwinSetup& setup, ModelKind kind, double target, double eps,
                               std::int64_t max_length = 1000000000);
 

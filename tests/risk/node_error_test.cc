@@ -44,7 +44,8 @@ TEST(NodeError, FrozenBeyondTheTables) {
   const double tau = 5000, q = 1.3, y = 0.4, g = 0.8 * tau * std::sqrt(q);
   const NodeError one = node_error(NodeTables(1).up_to(tau).at_tau2(tau * tau), 1, g, q, y);
   EXPECT_TRUE(close(one.value, q + y * y, 1e-6));
-  // Two tokens: S is the larger score, E max = tau/sqrt(pi), E max^2 = tau^2, and H = 1 - E S/tau^2.
+  // Two tokens: S is the larger score, E max = tau/sqrt(pi), E max^2 = tau^2, and H = 1 - E
+  // S/tau^2.
   const NodeError two = node_error(NodeTables(2).up_to(tau).at_tau2(tau * tau), 1, g, q, y);
   const double pi = 3.14159265358979, ratio = g / tau, H = 1 - 1 / (tau * std::sqrt(pi));
   const double want =

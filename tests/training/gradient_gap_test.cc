@@ -52,8 +52,8 @@ const FlowPoint& near_time(const FlowResult& path, double t) {
                                    [&](const FlowPoint& p) { return std::abs(p.t - t); });
 }
 
-// Along the path queries become sharp (lambda > 1), and rare ones carry the gap of long prompts. The
-// known gaps are those of an independent program at the same points.
+// Along the path queries become sharp (lambda > 1), and rare ones carry the gap of long prompts.
+// The known gaps are those of an independent program at the same points.
 TEST(GradientGap, RareQueriesAreSeenAndErrorsCover) {
   TwinSetup setup = stability();
   const FlowResult path = reference_flow(setup);
