@@ -38,7 +38,7 @@ std::string table_text(const StudyResult& r, const std::vector<SigmaPoint>& swee
   out += fmt::format("\n\n{:>8}  {:>14}  {:>11}  {:>24}  {:>11}  {:>9}  {:>7}  {:>7}  {:>7}\n",
                      "metric", "L", "D(L)", "95 % interval", "constant/L", "ESS", "bias %",
                      "shrink", "frozen");
-  bool heavy = false;
+  std::string flag;  // of the first row that has one
   for (const StudyRow& row : r.rows) {
     const std::string ci =
         row.std_error == 0 ? "exact" : fmt::format("[{:.5g}, {:.5g}]", row.ci.lo, row.ci.hi);
@@ -47,12 +47,12 @@ std::string table_text(const StudyResult& r, const std::vector<SigmaPoint>& swee
                     name(row.metric), row.L, row.value, ci, brief_or_dash(row.asymptotic),
                     brief_or_dash(row.ess), brief_or_dash(100 * row.bias2 / row.value),
                     brief_or_dash(row.shrink()), brief_or_dash(row.frozen), row.heavy ? "  !" : "");
-    heavy = heavy || row.heavy;
+    if (flag.empty()) flag = row.flag;
   }
-  if (heavy)
-    out +=
-        "! heavy tail: rare queries carry the average and this interval cannot be trusted; use "
-        "engine = \"exact\" or more queries\n";
+  if (!flag.empty()) {
+    out += "! this interval cannot be trusted: " + flag +
+           "; use engine = \"exact\", or more queries or prompts\n";
+  }
   for (const MetricFit& f : r.fits) {
     out += fmt::format("\n{}: D(L) ~ L^{:.4f}, 95 % [{:.4f}, {:.4f}], last local exponent {:.4f}",
                        name(f.metric), f.power.slope, f.power.ci.lo, f.power.ci.hi,

@@ -316,7 +316,8 @@ QueryShare query_share(const Vector& values) {
 }
 
 std::string_view curve_advice(bool heavy) {
-  return heavy ? "The band cannot be trusted where rare queries carry the average: use the exact "
+  return heavy ? "The band cannot be trusted where rare queries or prompts carry the average: use "
+                 "the exact "
                  "engine or more queries."
                : "Read off the length at which your tolerance is met; `esscher length --eps` gives "
                  "it.";
