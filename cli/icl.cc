@@ -21,6 +21,7 @@ std::string show(const Value& value) {
   if (const auto* n = std::get_if<std::int64_t>(&value)) return std::to_string(*n);
   if (const auto* text = std::get_if<std::string>(&value)) return *text;
   if (const auto* L = std::get_if<Length>(&value)) return L->text();
+  if (const auto* yes = std::get_if<bool>(&value)) return *yes ? "yes" : "no";
   return "-";
 }
 
@@ -47,6 +48,16 @@ std::string show_table(const std::vector<Row>& rows, const std::vector<std::stri
     }
   }
   return text;
+}
+
+// A line below a table whose rows are marked heavy.
+template <class Row>
+std::string heavy_note(const std::vector<Row>& rows) {
+  if (!std::ranges::any_of(rows, [](const Row& row) { return row.heavy.value_or(false); })) {
+    return "";
+  }
+  return "Rows marked heavy hang on few nodes or draws: their standard errors are too small. More "
+         "nodes help (flow.log2_nodes).\n";
 }
 
 void warn_alpha(const Globals& globals, double alpha, const AnyTask& task) {
@@ -81,8 +92,9 @@ void icl_risk(const Globals& globals, const IclOptions& options) {
   if (!options.lengths.empty()) problem.lengths = parse_lengths(options.lengths);
   config.check_all_used();
   const std::vector<RiskRow> rows = risk_rows(problem);
-  print_result(globals, "icl-risk", risk_document(rows),
-               show_table(rows, {"L", "model", "risk", "std_error", "engine"}));
+  print_result(
+      globals, "icl-risk", risk_document(rows),
+      show_table(rows, {"L", "model", "risk", "std_error", "engine", "heavy"}) + heavy_note(rows));
 }
 
 void icl_flow(const Globals& globals, const IclOptions& options) {
@@ -117,9 +129,12 @@ void icl_compare(const Globals& globals, const IclOptions& options) {
   if (run) keep_page(*run, twins_page(result, rerun(globals, "icl compare", options)));
   std::string text =
       show_table(result.twins, {"model", "L", "status", "limiting_risk", "std_error", "bayes",
-                                "excess", "sup_distance", "sup_gradient_gap", "horizon"});
+                                "excess", "sup_distance", "sup_gradient_gap",
+                                "sup_gradient_gap_std_error", "horizon", "heavy"}) +
+      heavy_note(result.twins);
   if (!result.lengths.empty()) {
-    text += "\n" + show_table(result.lengths, {"model", "eps", "length", "risk"});
+    text += "\n" + show_table(result.lengths,
+                              {"model", "eps", "length", "length_low", "length_high", "risk"});
   }
   print_result(globals, "icl-compare", compare_document(result), text);
 }
@@ -139,7 +154,7 @@ void add_icl(const Command& app, Globals& globals) {
     verb.run([&globals, run] { run(globals, options); });
     return verb;
   };
-  add("risk", "exact risks of a model at any prompt length, beside Bayes",
+  add("risk", "risks of a model at any prompt length, beside Bayes",
       "Examples:\n  esscher icl risk --set task.dim=5 --length 10,1000,inf\n"
       "  esscher icl risk --model RUN --length 1e4 --set task.query_cov=4.0",
       icl_risk)

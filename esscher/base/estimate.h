@@ -7,18 +7,20 @@
 
 namespace esscher {
 
-// How an expectation over prompts was computed. Queries, tasks or nodes may have been sampled
-// beside the prompts: the standard error of an answer says whether anything was.
-//   exact      no token is sampled: universal functions or another closed form
-//   sampled    exact in law: scores are drawn instead of tokens (Gaussian, Gaussian mixture)
-//   direct     real tokens, drawn or given
-//   automatic  exact where it exists, else sampled, else direct; never appears in a result
-enum class Engine { exact, sampled, direct, automatic };
+// How an expectation over prompts was computed.
+//   exact       no token is sampled: universal functions or another closed form
+//   quadrature  no token is sampled, but the average over tasks and queries is one over nodes or
+//               draws, whose error is stated. A request for exact may be answered by it.
+//   sampled     exact in law: scores are drawn instead of tokens (Gaussian, Gaussian mixture)
+//   direct      real tokens, drawn or given
+//   automatic   exact where it exists, else sampled, else direct; never appears in a result
+enum class Engine { exact, sampled, direct, automatic, quadrature };
 
 constexpr auto enum_names(Engine) {
-  return EnumNames<Engine, 4>{"engine",
+  return EnumNames<Engine, 5>{"engine",
                               {{{Engine::automatic, "auto"},
                                 {Engine::exact, "exact"},
+                                {Engine::quadrature, "quadrature"},
                                 {Engine::sampled, "sampled"},
                                 {Engine::direct, "direct"}}}};
 }
@@ -26,10 +28,12 @@ constexpr auto enum_names(Engine) {
 struct Estimate {
   double value = 0;
   // Of everything that was sampled: prompts, queries, tasks, scramblings of a net of nodes. It is 0
-  // only where nothing was, so an answer of the exact engine may have one.
+  // only where nothing was.
   double std_error = 0;
   std::int64_t n = 0;  // independent replicates behind std_error; 0 where nothing was sampled
   Engine engine = Engine::exact;  // how prompts were averaged
+  // So few summands carry the value that its standard error is noise, and usually too small.
+  bool heavy = false;
 };
 
 }  // namespace esscher

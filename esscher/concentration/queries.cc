@@ -1,29 +1,11 @@
 #include "esscher/concentration/queries.h"
 
-#include <cmath>
-
 #include "esscher/base/eigensystem.h"
 #include "esscher/base/error.h"
 #include "esscher/random/sobol.h"
+#include "esscher/random/widened_normals.h"
 
 namespace esscher {
-namespace {
-
-// r_i for decreasing eigenvalues. One direction multiplies E w^2 by r/sqrt(2r - 1).
-Vector inflation(const VectorView& lambda) {
-  constexpr double kMaxSpread = 3;
-  Vector r = Vector::Ones(lambda.size());
-  double spread = 1;
-  for (Index i = 0; i < lambda.size() && lambda[i] > 0.01; ++i) {
-    const double wide = lambda[i] < 0.3 ? 1.5 / (1 - 2 * lambda[i]) : 4.0;
-    spread *= wide / std::sqrt(2 * wide - 1);
-    if (spread > kMaxSpread) break;
-    r[i] = wide;
-  }
-  return r;
-}
-
-}  // namespace
 
 Vector QuerySet::shares(const VectorView& values) const {
   return groups > 0 ? controlled(values, weights) : Vector(values);
@@ -75,8 +57,8 @@ QuerySet sobol_queries(const GaussianLaw& nu, const MatrixView& A, Index count,
   const Matrix root = psd_sqrt("sobol_queries", "covariance of the queries", nu.cov);
   // Eigenvalues come in increasing order.
   const Eigensystem eigen = eigensystem(root * A * root);
-  const Vector r = inflation(eigen.values.reverse());
-  const Matrix F = root * eigen.vectors.rowwise().reverse() * r.cwiseSqrt().asDiagonal();
+  const Vector r = widening(eigen.values.reverse());
+  const Matrix F = root * eigen.vectors.rowwise().reverse();
   int m = 0;
   while ((kGroups << m) < count) ++m;
   const Index points = Index(1) << m;
@@ -84,12 +66,12 @@ QuerySet sobol_queries(const GaussianLaw& nu, const MatrixView& A, Index count,
                  .weights = Vector(kGroups * points),
                  .groups = kGroups,
                  .level = Queries::random};
-  const double scale = std::sqrt(r.prod());
   for (Index g = 0; g < kGroups; ++g) {
-    const Matrix x = sobol_normals(d, m, stream.split(static_cast<std::uint64_t>(g)));
-    nodes.z.middleRows(g * points, points) = (x * F.transpose()).rowwise() + nu.mean.transpose();
-    const Vector square = x.cwiseAbs2() * (r.array() - 1).matrix();
-    nodes.weights.segment(g * points, points) = scale * (-0.5 * square.array()).exp();
+    const WidenedNormals x =
+        widen(sobol_normals(d, m, stream.split(static_cast<std::uint64_t>(g))), r);
+    nodes.z.middleRows(g * points, points) =
+        (x.points * F.transpose()).rowwise() + nu.mean.transpose();
+    nodes.weights.segment(g * points, points) = x.weights;
   }
   return nodes;
 }

@@ -9,10 +9,9 @@
 //
 // The columns of E are the eigenvectors of S^{1/2} A S^{1/2}, A = U'GU, with eigenvalues lambda_i,
 // so that the best coordinates of the net are those that change tau^2 = z'A z most. Errors grow
-// like e^{tau^2} times powers of tau. The inflation r_i = 1.5/(1 - 2 lambda_i), at most 4,
-// therefore puts more points where the average comes from. It is used in the first directions only,
-// as long as the weights stay close to 1 on average. Points come in kGroups independent scramblings
-// of 2^k points each; the spread of their averages gives the standard error.
+// like e^{tau^2} times powers of tau, so normals are widened towards large tau
+// (random/widened_normals.h). Points come in kGroups independent scramblings of 2^k points each; the
+// spread of their averages gives the standard error.
 #pragma once
 
 #include <cstdint>

@@ -99,6 +99,7 @@ Json flow_document(const FlowRecord& flow) {
                                          "risk",
                                          "risk_std_error",
                                          "engine",
+                                         "heavy",
                                          "bayes",
                                          "bayes_std_error",
                                          "gradient_norm",
@@ -122,19 +123,20 @@ Json flow_document(const FlowRecord& flow) {
 Json compare_document(const CompareResult& result) {
   Json out{{"rows", Json::array()}, {"lengths", Json::array()}, {"path", Json::array()}};
   for (const TwinRow& row : result.twins) {
-    Json twin =
-        some_columns(row, {"model", "L", "status", "t", "limiting_risk", "std_error", "engine",
-                           "sup_distance", "sup_gradient_gap", "sup_risk_gap", "horizon"});
+    Json twin = some_columns(row, {"model", "L", "status", "t", "limiting_risk", "std_error",
+                                   "engine", "heavy", "sup_distance", "sup_gradient_gap",
+                                   "sup_gradient_gap_std_error", "sup_risk_gap", "horizon"});
     if (row.bayes) twin.update(some_columns(row, {"bayes", "bayes_std_error", "excess"}));
     out["rows"].push_back(std::move(twin));
   }
   for (const TwinRow& row : result.lengths) {
-    out["lengths"].push_back(
-        some_columns(row, {"model", "eps", "target", "length", "status", "risk", "risk_before"}));
+    out["lengths"].push_back(some_columns(row, {"model", "eps", "target", "length", "length_low",
+                                                "length_high", "status", "risk", "risk_before"}));
   }
   for (const TwinRow& row : result.path) {
-    out["path"].push_back(some_columns(
-        row, {"model", "L", "t", "risk", "reference_risk", "distance", "gradient_gap"}));
+    out["path"].push_back(
+        some_columns(row, {"model", "L", "t", "risk", "reference_risk", "distance", "gradient_gap",
+                           "gradient_gap_std_error", "heavy"}));
   }
   return out;
 }
@@ -142,8 +144,8 @@ Json compare_document(const CompareResult& result) {
 Json train_document(const TrainResult& result) {
   Json out{{"steps", result.steps},
            {"status", result.status == TrainStatus::diverged ? "diverged" : "finished"},
-           {"final_risk",
-            some_columns(result.final_risk, {"L", "model", "risk", "std_error", "engine"})}};
+           {"final_risk", some_columns(result.final_risk,
+                                       {"L", "model", "risk", "std_error", "engine", "heavy"})}};
   out["loss"] = Json::array();
   for (const TrainRow& row : result.losses) {
     out["loss"].push_back(some_columns(row, {"step", "loss", "std_error"}));

@@ -85,7 +85,7 @@ TwinRows twin_rows(const std::string& setting, const TwinSetup& setup, ModelKind
                         .reference_risk = reference.end().risk,
                         .distance = change.norm() / at_end.norm(),
                         .limit_error = limit_error(setup.task.regression(), twin.end, limit),
-                        .sup_gradient_gap = twin.sup_gradient_gap},
+                        .sup_gradient_gap = twin.sup_gradient_gap.value},
                 .path = {}};
   for (const TwinPoint& p : twin.path) {
     rows.path.push_back({.kind = TrainingKind::path,

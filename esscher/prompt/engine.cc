@@ -37,6 +37,10 @@ double largest_tau(const AnyMeasure& mu, const Attention& attention, const Matri
 }
 
 EngineChoice choose_engine(Engine asked, const AnyMeasure& mu, double largest_tau) {
+  if (asked == Engine::quadrature) {
+    throw CapabilityError(
+        "quadrature engine: the errors of attention have none; use engine = \"exact\"");
+  }
   const auto law = gaussian_mixture_law(mu);
   const std::string what = "tokens are " + mu.name();
   if (!law && (asked == Engine::exact || asked == Engine::sampled)) refuse_measure(asked, mu);

@@ -78,14 +78,15 @@ Section final_section(const CompareResult& result, const Limits& limits) {
                                         brief(limits.infinite) + "."});
   section.tables.push_back(
       {.title = "Flows",
-       .sheet = sheet_of_rows(result.twins,
-                              {"model", "L", "status", "t", "limiting_risk", "std_error", "bayes",
-                               "excess", "sup_distance", "sup_gradient_gap", "horizon"})});
+       .sheet =
+           sheet_of_rows(result.twins, {"model", "L", "status", "t", "limiting_risk", "std_error",
+                                        "bayes", "excess", "sup_distance", "sup_gradient_gap",
+                                        "sup_gradient_gap_std_error", "horizon"})});
   if (!result.lengths.empty()) {
     section.tables.push_back(
         {.title = "L(eps): smallest length whose limiting risk is within eps of L = infinity",
-         .sheet = sheet_of_rows(result.lengths,
-                                {"model", "eps", "length", "status", "risk", "risk_before"})});
+         .sheet = sheet_of_rows(result.lengths, {"model", "eps", "length", "length_low",
+                                                 "length_high", "status", "risk", "risk_before"})});
   }
   return section;
 }

@@ -24,7 +24,7 @@ constexpr Index kOwnChunk = 8;  // a draw of your own task takes longer
 
 Engine batch_engine(const AnyTask& task, Engine asked) {
   if (asked == Engine::automatic) return task.has_formulas() ? Engine::sampled : Engine::direct;
-  if (asked == Engine::exact) {
+  if (asked == Engine::exact || asked == Engine::quadrature) {
     throw CapabilityError("a batch of prompts has no exact engine; use sampled or direct");
   }
   if (asked == Engine::sampled && !task.has_formulas()) {

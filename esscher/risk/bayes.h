@@ -10,7 +10,8 @@
 // X'X is drawn. For Gaussian features it is a Wishart matrix, drawn by Bartlett's decomposition at
 // a cost that does not depend on L; for other features X is drawn row by row. L = 0 gives the risk
 // of the prior. If Sigma is positive definite, L = infinity gives the irreducible risk, and so does
-// L >= d without noise.
+// L >= d without noise. How many directions rows span is read in white coordinates, so that small
+// variances in Sigma are not taken for none.
 #pragma once
 
 #include "esscher/base/estimate.h"

@@ -53,7 +53,8 @@ double draw_error(const GaussianLaw& law, const NodeTables& tables, const Vector
   double value = 0;
   double by_tau2 = 0, by_g = 0, by_q = 0, by_am = 0, by_rm = 0;  // derivatives of the error
   if (kind == ModelKind::softmax) {
-    const NodeError e = node_error(tables.up_to(std::sqrt(tau2)), 1, g, tau2, q, target - rm);
+    const NodeFunctions u = tables.up_to(std::sqrt(tau2)).at_tau2(tau2);
+    const NodeError e = node_error(u, 1, g, q, target - rm);
     value = e.value;
     by_tau2 = e.d_tau2;
     by_g = e.d_g;

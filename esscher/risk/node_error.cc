@@ -15,54 +15,68 @@ namespace {
 // there.
 constexpr double kSmallTau2 = 3e-6;
 
-constexpr double kRange = 8;  // tables end at multiples of it
-constexpr auto kRanges = static_cast<std::size_t>(kMaxTableTau / kRange);
+// Where tables end. Flows and trained heads rarely leave the first ones.
+constexpr std::array<double, 9> kRanges = {8, 16, 24, 32, 40, 80, 160, 320, kMaxTableTau};
+
+NodeFunctions functions(double tau2, double H, double dH, double m, double dm) {
+  const double slope = dm - dH;
+  if (tau2 <= kSmallTau2) return {H, slope, dH, 0};
+  const double k = (m - H) / tau2;
+  return {H, k, dH, (slope - k) / tau2};
+}
 
 }  // namespace
 
-NodeError node_error(const UniversalTable& table, double rest, double g, double tau2, double q,
-                     double y) {
-  const UniversalTable::Point u = table.at_tau2(tau2);
-  const double m_slope = u.dM2c_ratio - u.dH;
-  double k = m_slope, dk = 0;
-  if (tau2 > kSmallTau2) {
-    k = (u.M2c_ratio - u.H) / tau2;
-    dk = (m_slope - k) / tau2;
-  }
+NodeFunctionTable::NodeFunctionTable(std::shared_ptr<const UniversalTable> table)
+    : table_(std::move(table)), tau2_limit_(table_->tau_max() * table_->tau_max()) {}
+
+NodeFunctions NodeFunctionTable::at_tau2(double tau2) const {
+  if (tau2 > tau2_limit_) return frozen(tau2);
+  const UniversalTable::Point u = table_->at_tau2(tau2);
+  return functions(tau2, u.H, u.dH, u.M2c_ratio, u.dM2c_ratio);
+}
+
+// E S = mean tau and E S^2 = square tau^2, so that 1 - H = E S/tau^2 and
+// m = E (S - tau^2)^2/tau^2 = square - 2 mean tau + tau^2.
+NodeFunctions NodeFunctionTable::frozen(double tau2) const {
+  const UniversalTable::Point u = table_->at_tau2(tau2_limit_);
+  const double tau = std::sqrt(tau2), end = table_->tau_max();
+  const double mean = end * u.M1_ratio;
+  const double square = u.M2c_ratio + 2 * mean * end - tau2_limit_;
+  return functions(tau2, 1 - mean / tau, mean / (2 * tau2 * tau), square - 2 * mean * tau + tau2,
+                   1 - mean / tau);
+}
+
+NodeError node_error(const NodeFunctions& u, double rest, double g, double q, double y) {
   const double miss = g - y;
-  return {rest * miss * miss + (q - 2 * g * miss) * u.H + g * g * k,
-          2 * rest * miss + 2 * g * k - 2 * (g + miss) * u.H,
-          (q - 2 * g * miss) * u.dH + g * g * dk, u.H};
+  return {rest * miss * miss + (q - 2 * g * miss) * u.H + g * g * u.k,
+          2 * rest * miss + 2 * g * u.k - 2 * (g + miss) * u.H,
+          (q - 2 * g * miss) * u.dH + g * g * u.dk, u.H};
 }
 
 struct NodeTables::Kept {
   std::int64_t L;
   std::mutex lock;
-  std::array<std::shared_ptr<const UniversalTable>, kRanges> tables;
+  std::array<std::shared_ptr<const UniversalTable>, kRanges.size()> tables;
 };
 
 NodeTables::NodeTables(std::int64_t L) : kept_(std::make_shared<Kept>()) { kept_->L = L; }
 
 std::int64_t NodeTables::length() const { return kept_->L; }
 
-const UniversalTable& NodeTables::up_to(double tau) const {
-  if (!(tau <= kMaxTableTau)) {
-    throw DomainError("softmax_risk: tau = " + to_text(tau) + " at some draw, expected at most " +
-                      to_text(kMaxTableTau) +
-                      "; beyond it softmax is frozen on one token, simulate it");
-  }
-  const double ranges = std::max(1.0, std::ceil(tau / kRange));
-  auto& slot = kept_->tables[static_cast<std::size_t>(ranges) - 1];
+NodeFunctionTable NodeTables::up_to(double tau) const {
+  const auto range = std::ranges::lower_bound(kRanges, std::min(tau, kMaxTableTau));
+  auto& slot = kept_->tables[static_cast<std::size_t>(range - kRanges.begin())];
   {
     const std::scoped_lock hold(kept_->lock);
-    if (slot) return *slot;
+    if (slot) return NodeFunctionTable(slot);
   }
   // Outside the lock, because making a table runs a parallel loop: two threads may make the same
   // one, which costs time and nothing else. The first to be stored stays.
-  auto table = std::make_shared<const UniversalTable>(kept_->L, kRange * ranges);
+  auto table = std::make_shared<const UniversalTable>(kept_->L, *range);
   const std::scoped_lock hold(kept_->lock);
   if (!slot) slot = std::move(table);
-  return *slot;
+  return NodeFunctionTable(slot);
 }
 
 }  // namespace esscher

@@ -8,7 +8,9 @@
 #include "esscher/base/error.h"
 #include "esscher/base/parallel.h"
 #include "esscher/estimate/moments.h"
+#include "esscher/risk/carriers.h"
 #include "esscher/risk/closed_form.h"
+#include "esscher/risk/query_risk.h"
 
 namespace esscher {
 namespace {
@@ -24,9 +26,52 @@ struct SoftmaxRisk::Impl {
   LinearRegressionTask task;
   NodeTables tables;
   double control = 0;
-  Matrix X, SW;     // [n,d]: queries; rows Sigma w
-  Vector y, label;  // [n]: w'x; w'Sigma w + sig2
+  Matrix X, SW;             // [n,d]: queries; rows Sigma w
+  Vector y, label, weight;  // [n]: w'x; w'Sigma w + sig2
 };
+
+namespace {
+
+// (U, r) in the letters of the header at all nodes.
+struct Letters {
+  Letters(const Matrix& S, const Matrix& X, const Matrix& SW, const Vector& label,
+          const Readout& at) {
+    const Index d = S.rows();
+    const Matrix alpha_t = at.U.topLeftCorner(d, d).transpose(), Sa_t = alpha_t * S;
+    const Vector beta = at.U.row(d).head(d), v_x = at.r.head(d);
+    v_y = at.r(d);
+    Svx = S * v_x;
+    const Matrix AX = X * alpha_t;
+    SAX = X * Sa_t;
+    bx = X * beta;
+    const Vector swa = SW.cwiseProduct(AX).rowwise().sum(), swv = SW * v_x;
+    ga_y = swa + label.cwiseProduct(bx);
+    gr_y = swv + v_y * label;
+    tau2 = (AX.cwiseProduct(SAX).rowwise().sum() + bx.cwiseProduct(swa) + bx.cwiseProduct(ga_y))
+               .cwiseMax(0.0);
+    g = SAX * v_x + swv.cwiseProduct(bx) + v_y * ga_y;
+    q = (v_x.dot(Svx) + v_y * (swv + gr_y).array()).matrix();
+    if (!tau2.allFinite()) throw DomainError("softmax_risk: U or r is not finite or too large");
+  }
+
+  double v_y;
+  Vector Svx;
+  Matrix SAX;         // [n,d]: Sigma alpha x
+  Vector bx;          // [n]: beta'x
+  Vector ga_y, gr_y;  // [n]: last entries of G a and G r
+  Vector tau2, g, q;  // [n]
+};
+
+}  // namespace
+
+double default_control(std::int64_t L) {
+  return std::max(0.0, 1.0 - 50.0 / static_cast<double>(L));
+}
+
+void check_readout(const LinearRegressionTask& task, const Readout& at) {
+  check_dimension("softmax_risk", "r", at.r.size(), task.dim + 1);
+  check_dimension("softmax_risk", "U", at.U.rows(), task.dim + 1);
+}
 
 SoftmaxRisk::SoftmaxRisk(const LinearRegressionTask& task, std::int64_t L, RegressionNodes nodes,
                          std::optional<double> control)
@@ -40,8 +85,9 @@ SoftmaxRisk::SoftmaxRisk(const LinearRegressionTask& task, NodeTables tables, Re
   if (L < 1) throw_argument("softmax_risk", "length", std::to_string(L), "an integer >= 1");
   check_dimension("softmax_risk", "nodes", nodes.w.cols(), task.dim);
   Impl& m = *impl_;
-  m.control = control.value_or(std::max(0.0, 1.0 - 50.0 / static_cast<double>(L)));
+  m.control = control.value_or(default_control(L));
   m.X = std::move(nodes.x);
+  m.weight = std::move(nodes.weight);
   m.SW = nodes.w * task.prompt_cov;
   m.y = nodes.w.cwiseProduct(m.X).rowwise().sum();
   m.label = m.SW.cwiseProduct(nodes.w).rowwise().sum().array() + task.noise_variance;
@@ -53,29 +99,27 @@ SoftmaxRisk& SoftmaxRisk::operator=(SoftmaxRisk&&) noexcept = default;
 
 std::int64_t SoftmaxRisk::length() const { return impl_->tables.length(); }
 
+NodeShares SoftmaxRisk::shares(const Readout& at) const {
+  const Impl& m = *impl_;
+  check_readout(m.task, at);
+  const Letters l(m.task.prompt_cov, m.X, m.SW, m.label, at);
+  const NodeFunctionTable table = m.tables.up_to(std::sqrt(l.tau2.maxCoeff()));
+  NodeShares out{Vector(m.X.rows()), Vector(m.X.rows())};
+  for (Index i = 0; i < m.X.rows(); ++i) {
+    const double half = 0.5 * m.weight(i), miss = l.g(i) - m.y(i);
+    out.limit(i) = half * miss * miss;
+    out.excess(i) = half * node_error(table.at_tau2(l.tau2(i)), 0, l.g(i), l.q(i), m.y(i)).value;
+  }
+  return out;
+}
+
 double SoftmaxRisk::operator()(const Readout& at, Readout* gradient) const {
   const Impl& m = *impl_;
+  check_readout(m.task, at);
   const Index d = m.task.dim, n = m.X.rows();
-  check_dimension("softmax_risk", "r", at.r.size(), d + 1);
-  check_dimension("softmax_risk", "U", at.U.rows(), d + 1);
-  const Matrix& S = m.task.prompt_cov;
-  const Matrix alpha = at.U.topLeftCorner(d, d);
-  const Vector beta = at.U.row(d).head(d), v_x = at.r.head(d), Svx = S * v_x;
-  const double v_y = at.r(d), vSv = v_x.dot(Svx);
-  const Matrix alpha_t = alpha.transpose(), Sa_t = alpha_t * S;
-
   // tau^2, g, q for all nodes first: the range of tau decides the table.
-  const Matrix AX = m.X * alpha_t, SAX = m.X * Sa_t;
-  const Vector bx = m.X * beta, swa = m.SW.cwiseProduct(AX).rowwise().sum(), swv = m.SW * v_x;
-  const Vector ga_y = swa + m.label.cwiseProduct(bx);  // last entry of G a
-  const Vector gr_y = swv + v_y * m.label;             // last entry of G r
-  const Vector tau2 =
-      (AX.cwiseProduct(SAX).rowwise().sum() + bx.cwiseProduct(swa) + bx.cwiseProduct(ga_y))
-          .cwiseMax(0.0);
-  const Vector g = SAX * v_x + swv.cwiseProduct(bx) + v_y * ga_y;
-  const Vector q = (vSv + v_y * (swv + gr_y).array()).matrix();
-  if (!tau2.allFinite()) throw DomainError("softmax_risk: U or r is not finite or too large");
-  const UniversalTable& table = m.tables.up_to(std::sqrt(tau2.maxCoeff()));
+  const Letters l(m.task.prompt_cov, m.X, m.SW, m.label, at);
+  const NodeFunctionTable table = m.tables.up_to(std::sqrt(l.tau2.maxCoeff()));
 
   struct Sums {
     double risk = 0;
@@ -88,20 +132,21 @@ double SoftmaxRisk::operator()(const Readout& at, Readout* gradient) const {
     Vector d_g(size), d_t(size), d_q(size);
     for (Index i = 0; i < size; ++i) {
       const Index k = first + i;
-      const NodeError e = node_error(table, 1 - m.control, g(k), tau2(k), q(k), m.y(k));
-      sum.risk += e.value;
-      d_g(i) = e.d_g;
-      d_t(i) = 2 * e.d_tau2;
-      d_q(i) = 2 * e.d_q;
+      const NodeError e =
+          node_error(table.at_tau2(l.tau2(k)), 1 - m.control, l.g(k), l.q(k), m.y(k));
+      sum.risk += m.weight(k) * e.value;
+      d_g(i) = m.weight(k) * e.d_g;
+      d_t(i) = m.weight(k) * 2 * e.d_tau2;
+      d_q(i) = m.weight(k) * 2 * e.d_q;
     }
     if (gradient == nullptr) return;
     const auto rows = [&](const auto& matrix) { return matrix.middleRows(first, size); };
     const auto X = rows(m.X);
     // d/da = d_g G r + d_t G a,   d/dr = d_g G a + d_q G r
-    const Matrix ga = rows(SAX) + bx.segment(first, size).asDiagonal() * rows(m.SW);
-    Matrix gr = v_y * rows(m.SW);
-    gr.rowwise() += Svx.transpose();
-    const Vector gay = ga_y.segment(first, size), gry = gr_y.segment(first, size);
+    const Matrix ga = rows(l.SAX) + l.bx.segment(first, size).asDiagonal() * rows(m.SW);
+    Matrix gr = l.v_y * rows(m.SW);
+    gr.rowwise() += l.Svx.transpose();
+    const Vector gay = l.ga_y.segment(first, size), gry = l.gr_y.segment(first, size);
     const Matrix a_bar = d_g.asDiagonal() * gr + d_t.asDiagonal() * ga;
     sum.slope = Readout::zero(d + 1);
     sum.slope.U.topLeftCorner(d, d) = a_bar.transpose() * X;
@@ -126,6 +171,41 @@ double SoftmaxRisk::operator()(const Readout& at, Readout* gradient) const {
   return risk;
 }
 
+namespace {
+
+// The nodes' part of a risk with and without the control variate R_inf. For long prompts the control
+// takes most of the error away, for frozen ones (large tau) it adds some. Both are unbiased; the one
+// with the smaller spread is the answer.
+class TwoAnswers {
+ public:
+  void add(const NodeShares& shares) {
+    with_.add(shares.excess);
+    without_.add(shares.limit + shares.excess);
+  }
+  [[nodiscard]] Estimate estimate(double limit, double irreducible) const {
+    const bool controlled = with_.means.std_error() <= without_.means.std_error();
+    const Part& part = controlled ? with_ : without_;
+    Estimate out = part.means.estimate(Engine::quadrature);
+    out.value += controlled ? limit : irreducible;
+    out.heavy = part.carriers < kFewCarriers;
+    return out;
+  }
+
+ private:
+  struct Part {
+    Moments means;               // over scramblings
+    double carriers = HUGE_VAL;  // the least of them
+
+    void add(const Vector& shares) {
+      means.add(shares.mean());
+      carriers = std::min(carriers, esscher::carriers(shares));
+    }
+  };
+  Part with_, without_;
+};
+
+}  // namespace
+
 Estimate softmax_risk(const LinearRegressionTask& task, const Readout& at, Length length,
                       const QuadratureOptions& options, const Stream& stream) {
   if (length.is_infinite()) return {limit_risk(task, at), 0, 0, Engine::exact};
@@ -133,17 +213,21 @@ Estimate softmax_risk(const LinearRegressionTask& task, const Readout& at, Lengt
     throw_argument("softmax_risk", "scramblings", std::to_string(options.scramblings),
                    "an integer >= 2");
   }
-  // The risk is computed with the control variate and without it. For long prompts the control
-  // takes most of the error away, for frozen ones (large tau) it adds some. Both are unbiased; the
-  // one with the smaller spread is the answer.
+  check_readout(task, at);
   const NodeTables tables(length.count());
-  Moments with, without;
+  const ScoreForms forms = score_forms(task, at);
+  TwoAnswers answers;
   for (Index i = 0; i < options.scramblings; ++i) {
-    const RegressionNodes nodes = regression_nodes(task, options.log2_nodes, stream.split(i));
-    with.add(SoftmaxRisk(task, tables, nodes)(at));
-    without.add(SoftmaxRisk(task, tables, nodes, 0.0)(at));
+    const Stream own = stream.split(i);
+    if (is_blind_to_labels(task, at)) {
+      const Matrix normals = query_normals(task, options.log2_nodes, own);
+      answers.add(QueryRisk(task, tables, query_nodes(task, normals, forms)).shares(at));
+    } else {
+      const Matrix normals = pair_normals(task, options.log2_nodes, own);
+      answers.add(SoftmaxRisk(task, tables, regression_nodes(task, normals, forms)).shares(at));
+    }
   }
-  return (with.std_error() <= without.std_error() ? with : without).estimate(Engine::exact);
+  return answers.estimate(limit_risk(task, at), task.irreducible_risk());
 }
 
 }  // namespace esscher

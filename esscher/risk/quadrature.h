@@ -5,8 +5,8 @@
 //
 //   E[(prediction - y)^2 | w, x] = (g - y)^2 - 2 g (g - y) H + g^2 (m - H)/tau^2 + q H
 //
-// R_L is half of its average over (w, x), by quadrature nodes. R_inf, half of the average of the
-// first term, is known in closed form and serves as control variate:
+// R_L is half of its average over (w, x), by quadrature nodes with weights. R_inf, half of the
+// average of the first term, is known in closed form and serves as control variate:
 //
 //   R_L = c R_inf + average of (error - c (g - y)^2)/2,   c = max(0, 1 - 50/L) unless given
 //
@@ -27,6 +27,18 @@
 
 namespace esscher {
 
+// What the nodes contribute to R_L [n], halves and weights included: the error of an infinite
+// prompt, and what a finite one adds to it.
+struct NodeShares {
+  Vector limit, excess;
+};
+
+// c above.
+double default_control(std::int64_t L);
+
+// Throws DimensionError if the readout does not fit the task.
+void check_readout(const LinearRegressionTask& task, const Readout& at);
+
 class SoftmaxRisk {
  public:
   // L >= 1 and finite (for infinity the closed form is limit_risk).
@@ -40,8 +52,9 @@ class SoftmaxRisk {
   SoftmaxRisk& operator=(SoftmaxRisk&&) noexcept;
 
   // R_L at (U, r), irreducible risk included; same bits for any number of threads. Throws
-  // DomainError if some tau exceeds kMaxTableTau = 40, where softmax is frozen on one token.
+  // DomainError if tau^2 overflows.
   double operator()(const Readout& at, Readout* gradient = nullptr) const;
+  [[nodiscard]] NodeShares shares(const Readout& at) const;
 
   [[nodiscard]] std::int64_t length() const;
 
@@ -55,7 +68,10 @@ struct QuadratureOptions {
   int scramblings = 8;  // independent; the spread of their means is the standard error
 };
 
-// R_L with its standard error over independent scramblings; infinity gives limit_risk.
+// R_L with its standard error over independent scramblings; infinity gives limit_risk. Nodes are
+// widened towards the sharp queries of this head, and tasks are averaged over by hand where its
+// scores do not read labels (nodes.h, query_risk.h). The engine is quadrature. The answer is heavy
+// if few nodes of a scrambling carry what is not known in closed form (carriers.h).
 Estimate softmax_risk(const LinearRegressionTask& task, const Readout& at, Length length,
                       const QuadratureOptions& options, const Stream& stream);
 

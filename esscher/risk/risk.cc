@@ -8,6 +8,7 @@
 #include "esscher/risk/batch.h"
 #include "esscher/risk/closed_form.h"
 #include "esscher/risk/quadrature.h"
+#include "esscher/risk/query_risk.h"
 #include "esscher/risk/sample_risk.h"
 
 namespace esscher {
@@ -16,7 +17,7 @@ namespace {
 constexpr Index kPrompts = 32;  // per batch
 
 RiskChoice choose_several(const AnyTask& task, Engine engine) {
-  if (engine == Engine::exact) {
+  if (engine == Engine::exact || engine == Engine::quadrature) {
     throw CapabilityError(
         "risk: several heads have no formula at any length; engine \"auto\" or "
         "\"direct\" simulates them");
@@ -53,7 +54,7 @@ RiskChoice choose_risk(const AnyTask& task, std::size_t heads, ModelKind kind, L
                           ": no sampled engine for the risk of one head; use exact or direct");
   }
   if (!task.has_formulas()) {
-    return {RiskMethod::draws, engine,
+    return {RiskMethod::draws, engine == Engine::quadrature ? Engine::exact : engine,
             "Formulas exist for linear regression with Gaussian features; the task is " +
                 task.name() + "."};
   }
@@ -63,7 +64,7 @@ RiskChoice choose_risk(const AnyTask& task, std::size_t heads, ModelKind kind, L
   if (length.is_infinite() || kind == ModelKind::linear) {
     return {RiskMethod::closed_form, Engine::exact, "The risk has a closed form."};
   }
-  return {RiskMethod::quadrature, Engine::exact,
+  return {RiskMethod::quadrature, Engine::quadrature,
           "Softmax at finite length is exact over tokens; tasks and queries are quadrature nodes."};
 }
 
@@ -92,8 +93,38 @@ Estimate risk(const AnyTask& task, const Readout& head, ModelKind kind, Length l
   return risk(task, std::span(&head, 1), kind, length, options);
 }
 
+namespace {
+
+const Readout& sharpest(const LinearRegressionTask& task, std::span<const Readout> heads) {
+  const auto sharpness = [&](const Readout& at) {
+    return (score_forms(task, at).query * task.query_cov).trace();
+  };
+  return *std::ranges::max_element(heads, {}, sharpness);
+}
+
+RiskFunction on_nodes(const LinearRegressionTask& task, std::int64_t L, const RiskOptions& options,
+                      std::span<const Readout> near) {
+  const NodeTables tables(L);
+  if (near.empty()) {
+    const auto risk = std::make_shared<const SoftmaxRisk>(
+        task, tables, regression_nodes(task, options.log2_nodes, options.stream));
+    return [risk](const Readout& at, Readout* g) { return (*risk)(at, g); };
+  }
+  const ScoreForms forms = score_forms(task, sharpest(task, near));
+  if (std::ranges::all_of(near, [&](const Readout& at) { return is_block(task, at); })) {
+    const Matrix normals = query_normals(task, options.log2_nodes, options.stream);
+    return QueryRisk(task, tables, query_nodes(task, normals, forms));
+  }
+  const Matrix normals = pair_normals(task, options.log2_nodes, options.stream);
+  const auto risk =
+      std::make_shared<const SoftmaxRisk>(task, tables, regression_nodes(task, normals, forms));
+  return [risk](const Readout& at, Readout* g) { return (*risk)(at, g); };
+}
+
+}  // namespace
+
 RiskFunction risk_function(const AnyTask& task, ModelKind kind, Length length,
-                           const RiskOptions& options) {
+                           const RiskOptions& options, std::span<const Readout> near) {
   task.check();
   const RiskChoice choice = choose_risk(task, 1, kind, length, options.engine);
   if (choice.method == RiskMethod::draws) {
@@ -105,9 +136,7 @@ RiskFunction risk_function(const AnyTask& task, ModelKind kind, Length length,
       return linear_risk(regression, at, length, g);
     };
   }
-  const auto nodes = std::make_shared<const SoftmaxRisk>(
-      regression, length.count(), regression_nodes(regression, options.log2_nodes, options.stream));
-  return [nodes](const Readout& at, Readout* g) { return (*nodes)(at, g); };
+  return on_nodes(regression, length.count(), options, near);
 }
 
 }  // namespace esscher

@@ -3,7 +3,8 @@
 //
 //   one head, linear regression with Gaussian features
 //     L = infinity, or linear attention     closed_form     closed_form.h
-//     softmax at finite L                   quadrature      quadrature.h, nodes over (w, x)
+//     softmax at finite L                   quadrature      quadrature.h, nodes over (w, x);
+//                                                           query_risk.h, over x where w has a formula
 //   one head, other features or your tasks  draws           sample_risk.h; a prompt is averaged over
 //                                                           where its law is Gaussian, else drawn
 //   several heads                           fresh_prompts   batch.h; scores where features are
@@ -31,7 +32,8 @@ struct RiskOptions {
   int log2_nodes = 12;        // quadrature of softmax at finite L
   int scramblings = 8;        // independent repetitions behind a standard error
   std::int64_t draws = 4000;  // of tasks, or prompts of several heads
-  // direct draws prompts even where a formula exists; exact refuses where none does
+  // direct draws prompts even where a formula exists; exact and quadrature, which ask for the same,
+  // refuse where none does
   Engine engine = Engine::automatic;
   Stream stream{0};
 };
@@ -59,15 +61,18 @@ RiskChoice choose_risk(const AnyTask& task, std::size_t heads, ModelKind kind, L
                        Engine engine);
 
 // The risk with its standard error: 0 for closed forms, over scramblings for quadrature, over draws
-// or batches of prompts otherwise. The draws are others than those of risk_function.
+// or batches of prompts otherwise. The draws are others than those of risk_function. The engine is
+// exact for closed forms only.
 Estimate risk(const AnyTask& task, std::span<const Readout> heads, ModelKind kind, Length length,
               const RiskOptions& options);
 Estimate risk(const AnyTask& task, const Readout& head, ModelKind kind, Length length,
               const RiskOptions& options);
 
 // The risk of one head as a differentiable function, for flows: a closed form, fixed nodes or fixed
-// draws, the same at every L.
+// draws, the same at every L. Heads that the function will be asked for may be named in `near`: the
+// nodes are then widened towards the sharp queries of the sharpest one, and if all are of block form
+// (nodes.h), which flows keep, tasks are averaged over by hand and U is read without its row beta.
 RiskFunction risk_function(const AnyTask& task, ModelKind kind, Length length,
-                           const RiskOptions& options);
+                           const RiskOptions& options, std::span<const Readout> near = {});
 
 }  // namespace esscher

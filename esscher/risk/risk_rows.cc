@@ -12,7 +12,8 @@ RiskRow risk_row(Length length, std::string model, const Estimate& risk) {
           .risk = risk.value,
           .std_error = risk.std_error,
           .engine = risk.engine,
-          .n = risk.n};
+          .n = risk.n,
+          .heavy = risk.heavy};
 }
 
 RiskRow bayes_row(const LinearRegressionTask& task, Length length, std::int64_t replicates,

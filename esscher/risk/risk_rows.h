@@ -1,6 +1,7 @@
 // Risks of one model at several lengths, beside the best prediction (bayes.h): a table.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@ struct RiskRow {
   double std_error = 0;
   Engine engine = Engine::exact;
   std::int64_t n = 0;
+  std::optional<bool> heavy = {};  // absent in runs written before it was known
 
   template <class Row, class Column>
   static void columns(Row& row, Column&& column) {
@@ -25,6 +27,7 @@ struct RiskRow {
     column("std_error", row.std_error, "", "standard error of the risk");
     column("engine", row.engine, "", "how prompts were averaged over");
     column("n", row.n, "", "independent replicates behind the standard error");
+    column("heavy", row.heavy, "", "few nodes or draws carry the risk: its error is too small");
   }
 };
 

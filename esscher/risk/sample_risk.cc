@@ -7,6 +7,7 @@
 #include "esscher/base/error.h"
 #include "esscher/base/parallel.h"
 #include "esscher/estimate/moments.h"
+#include "esscher/risk/carriers.h"
 
 namespace esscher {
 namespace {
@@ -90,8 +91,10 @@ Estimate simulated_risk(const Task& task, const Readout& at, ModelKind kind, Len
     values(i) = draw.error(at, kind, nullptr);
     if (draw.drawn) drawn = true;
   });
-  return moments_of({values.data(), static_cast<std::size_t>(n)})
-      .estimate(drawn ? Engine::direct : Engine::exact);
+  Estimate out = moments_of({values.data(), static_cast<std::size_t>(n)})
+                     .estimate(drawn ? Engine::direct : Engine::quadrature);
+  out.heavy = carriers(values) < kFewCarriers;
+  return out;
 }
 
 SampleRisk::SampleRisk(const Task& task, ModelKind kind, Length length, std::int64_t n,

@@ -47,7 +47,7 @@ class DrawFixer {
 };
 
 // Mean of half squared errors over n fresh draws of the task, n >= 2. The engine of the answer is
-// direct if tokens were drawn.
+// direct if tokens were drawn, else quadrature. It is heavy if few draws carry it (carriers.h).
 Estimate simulated_risk(const Task& task, const Readout& at, ModelKind kind, Length length,
                         std::int64_t n, const Stream& stream, Engine engine = Engine::automatic);
 

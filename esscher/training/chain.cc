@@ -53,15 +53,18 @@ TrainRow checkpoint_row(const Trainer& trainer) {
 RiskRow final_risk(const Trainer& trainer, RiskOptions options) {
   const TrainConfig& c = trainer.config();
   const std::string model(name(c.model));
-  if (trainer.status() == TrainStatus::diverged) {
-    constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-    return risk_row(c.length, model, {kNone, kNone, 0, Engine::sampled});
-  }
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  const RiskRow unknown = risk_row(c.length, model, {kNone, kNone, 0, Engine::sampled});
+  if (trainer.status() == TrainStatus::diverged) return unknown;
   if (c.heads > 1) {
     options.draws = std::max(options.draws, kTestPrompts);
     if (c.gradient == Engine::direct) options.engine = Engine::direct;
   }
-  return risk_row(c.length, model, risk(c.task, trainer.heads(), c.model, c.length, options));
+  try {
+    return risk_row(c.length, model, risk(c.task, trainer.heads(), c.model, c.length, options));
+  } catch (const DomainError&) {
+    return unknown;  // scores overflow; the run is finished all the same
+  }
 }
 
 }  // namespace

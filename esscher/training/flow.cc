@@ -121,8 +121,35 @@ FlowResult gradient_flow(const RiskFunction& risk, const Parametrisation& space,
   return result;
 }
 
+std::vector<Readout> readouts(const Parametrisation& space, const FlowResult& flow) {
+  std::vector<Readout> out;
+  for (const FlowPoint& p : flow.path) out.push_back(space.readout(p.theta));
+  return out;
+}
+
+namespace {
+
+// Heads on the way of the infinite prompt, roughly. Its risk has a closed form, so that this takes
+// no time beside a flow over nodes.
+std::vector<Readout> heads_on_the_way(const FlowSetup& setup) {
+  FlowOptions rough = setup.flow;
+  rough.rtol = std::max(rough.rtol, 1e-4);
+  rough.atol = std::max(rough.atol, 1e-6);
+  rough.stationary = std::max(rough.stationary, 1e-4);
+  rough.max_steps = std::min<std::int64_t>(rough.max_steps, 1000);
+  rough.times.clear();
+  const RiskFunction limit =
+      risk_function(setup.task, ModelKind::softmax, Length::infinity(), setup.risk);
+  return readouts(setup.space, gradient_flow(limit, setup.space, setup.theta0, rough));
+}
+
+}  // namespace
+
 FlowResult gradient_flow(const FlowSetup& setup, ModelKind kind, Length length) {
-  return gradient_flow(risk_function(setup.task, kind, length, setup.risk), setup.space,
+  const RiskMethod method = choose_risk(setup.task, 1, kind, length, setup.risk.engine).method;
+  std::vector<Readout> near;
+  if (method == RiskMethod::quadrature) near = heads_on_the_way(setup);
+  return gradient_flow(risk_function(setup.task, kind, length, setup.risk, near), setup.space,
                        setup.theta0, setup.flow);
 }
 

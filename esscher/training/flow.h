@@ -72,7 +72,11 @@ struct FlowSetup {
   RiskOptions risk;
 };
 
-// The flow of the risk of this model, recorded at flow.times.
+// The flow of the risk of this model, recorded at flow.times. Quadrature nodes are chosen for the
+// heads on the way of the infinite prompt from the same start (risk_function in risk.h).
 FlowResult gradient_flow(const FlowSetup& setup, ModelKind kind, Length length);
+
+// The heads of a path.
+std::vector<Readout> readouts(const Parametrisation& space, const FlowResult& flow);
 
 }  // namespace esscher

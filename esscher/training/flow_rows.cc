@@ -81,6 +81,7 @@ FlowRow summary_row(const FlowProblem& problem, const FlowResult& flow,
   row.risk = found.value;
   row.risk_std_error = found.std_error;
   row.engine = found.engine;
+  row.heavy = found.heavy;
   row.conserved_drift = conserved_drift(problem, flow);
   row.energy_defect = flow.energy_defect;
   row.largest_increase = flow.largest_increase;

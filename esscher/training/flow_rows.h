@@ -42,6 +42,7 @@ struct FlowRow {
   std::optional<std::string> message;
   std::optional<double> risk_std_error;
   std::optional<Engine> engine;
+  std::optional<bool> heavy;
   std::optional<double> bayes, bayes_std_error;
   std::optional<double> conserved_drift;
   std::optional<double> energy_defect, largest_increase;
@@ -62,6 +63,7 @@ struct FlowRow {
     column("risk", row.risk, "", "half the mean squared error; on fresh nodes in the summary");
     column("risk_std_error", row.risk_std_error, "", "standard error of the risk");
     column("engine", row.engine, "", "how prompts were averaged over");
+    column("heavy", row.heavy, "", "few nodes or draws carry the risk: its error is too small");
     column("bayes", row.bayes, "", "risk of the best prediction at this length");
     column("bayes_std_error", row.bayes_std_error, "", "standard error of the Bayes risk");
     column("gradient_norm", row.gradient_norm, "", "norm of the gradient of the risk");

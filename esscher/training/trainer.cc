@@ -38,8 +38,12 @@ auto exact_loss(const TrainConfig& config) {
   return [risk = risk_function(config.task, config.model, config.length, options),
           scale = config.half_loss ? 1.0 : 2.0](std::span<const Readout> heads, const Stream&) {
     BatchLoss out{0, {Readout::zero(heads[0].dim())}};
-    out.loss = scale * risk(heads[0], out.gradient.data());
-    out.gradient[0] *= scale;
+    try {
+      out.loss = scale * risk(heads[0], out.gradient.data());
+      out.gradient[0] *= scale;
+    } catch (const DomainError&) {  // scores overflow: the run has diverged
+      out.loss = HUGE_VAL;
+    }
     return out;
   };
 }

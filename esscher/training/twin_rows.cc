@@ -44,6 +44,8 @@ TwinRow length_row(const CompareProblem& problem, const Cell& cell, double targe
   row.eps = found.eps;
   row.target = target;
   if (found.length != 0) row.length = found.length;
+  row.length_low = found.low;
+  row.length_high = found.high;
   row.status = found.length == 0 ? "not reached" : "found";
   row.risk = found.risk;
   row.risk_before = found.risk_before;
@@ -59,6 +61,7 @@ TwinRow summary_row(const CompareProblem& problem, const Twin& twin) {
   row.limiting_risk = twin.limiting_risk.value;
   row.std_error = twin.limiting_risk.std_error;
   row.engine = twin.limiting_risk.engine;
+  row.heavy = twin.limiting_risk.heavy || twin.sup_gradient_gap.heavy;
   const TwinSetup& setup = problem.setup;
   if (setup.task.is_regression()) {  // the best prediction of another task is not known
     const Estimate bayes = bayes_risk(setup.task.regression(), twin.length,
@@ -68,7 +71,8 @@ TwinRow summary_row(const CompareProblem& problem, const Twin& twin) {
     row.excess = twin.limiting_risk.value - bayes.value;
   }
   row.sup_distance = twin.sup_distance;
-  row.sup_gradient_gap = twin.sup_gradient_gap;
+  row.sup_gradient_gap = twin.sup_gradient_gap.value;
+  row.sup_gradient_gap_std_error = twin.sup_gradient_gap.std_error;
   row.sup_risk_gap = twin.sup_risk_gap;
   row.horizon = twin.horizon;
   row.U = twin.end.U;
@@ -83,7 +87,9 @@ TwinRow path_row(const Twin& twin, const TwinPoint& p) {
   row.risk = p.risk;
   row.reference_risk = p.reference_risk;
   row.distance = p.distance;
-  row.gradient_gap = p.gradient_gap;
+  row.gradient_gap = p.gradient_gap.value;
+  row.gradient_gap_std_error = p.gradient_gap.std_error;
+  row.heavy = p.gradient_gap.heavy;
   return row;
 }
 

@@ -37,17 +37,19 @@ struct TwinRow {
   std::optional<std::string> status;
   std::optional<double> t;
   // Path.
-  std::optional<double> risk, reference_risk, distance, gradient_gap;
+  std::optional<double> risk, reference_risk, distance, gradient_gap, gradient_gap_std_error;
   // Summary.
   std::optional<double> limiting_risk, std_error;
   std::optional<Engine> engine;
+  std::optional<bool> heavy;  // of path too
   std::optional<double> bayes, bayes_std_error, excess;
-  std::optional<double> sup_distance, sup_gradient_gap, sup_risk_gap, horizon;
+  std::optional<double> sup_distance, sup_gradient_gap, sup_gradient_gap_std_error, sup_risk_gap,
+      horizon;
   std::optional<Matrix> U;
   std::optional<Vector> r;
   // Length; `risk` is the limiting risk there.
   std::optional<double> eps, target, risk_before;
-  std::optional<std::int64_t> length;
+  std::optional<std::int64_t> length, length_low, length_high;
 
   template <class Row, class Column>
   static void columns(Row& row, Column&& column) {
@@ -59,19 +61,25 @@ struct TwinRow {
     column("eps", row.eps, "", "allowed excess over the limiting risk at L = infinity");
     column("target", row.target, "", "limiting risk at L = infinity");
     column("length", row.length, "tokens", "smallest L within eps of the target");
+    column("length_low", row.length_low, "tokens", "lower end of a 95 % interval of `length`");
+    column("length_high", row.length_high, "tokens", "upper end of a 95 % interval of `length`");
     column("risk", row.risk, "", "risk of the twin; limiting risk at `length`");
     column("risk_before", row.risk_before, "", "limiting risk one token before `length`");
     column("reference_risk", row.reference_risk, "", "risk of the reference at the same time");
     column("distance", row.distance, "", "distance of the parameters from the reference");
     column("gradient_gap", row.gradient_gap, "", "gap of the gradients on the reference path");
+    column("gradient_gap_std_error", row.gradient_gap_std_error, "", "standard error of the gap");
     column("limiting_risk", row.limiting_risk, "", "risk where the flow stopped, on fresh nodes");
     column("std_error", row.std_error, "", "standard error of the limiting risk");
     column("engine", row.engine, "", "how prompts were averaged over");
+    column("heavy", row.heavy, "", "few nodes carry the risk or the gap: its error is too small");
     column("bayes", row.bayes, "", "risk of the best prediction at this length");
     column("bayes_std_error", row.bayes_std_error, "", "standard error of the Bayes risk");
     column("excess", row.excess, "", "limiting risk minus Bayes risk");
     column("sup_distance", row.sup_distance, "", "largest distance along the path");
     column("sup_gradient_gap", row.sup_gradient_gap, "", "largest gap of gradients");
+    column("sup_gradient_gap_std_error", row.sup_gradient_gap_std_error, "",
+           "standard error of the largest gap");
     column("sup_risk_gap", row.sup_risk_gap, "", "largest difference of the risks");
     column("horizon", row.horizon, "", "time up to which the twins stay together");
     column("U", row.U, "", "K'Q of the head where the flow stopped");

@@ -7,9 +7,10 @@
 //                (Theorem 4.3; for linear regression the right side is the Bayes risk: Theorem 5.1)
 #pragma once
 
+#include <optional>
 #include <vector>
 
-#include "esscher/training/flow.h"
+#include "esscher/training/gradient_gap.h"
 
 namespace esscher {
 
@@ -27,7 +28,7 @@ struct TwinPoint {
   double risk = 0;            // R_L(theta_L(t))
   double reference_risk = 0;  // R_inf(theta_inf(t))
   double distance = 0;        // |theta_L(t) - theta_inf(t)|
-  double gradient_gap = 0;    // |grad R_L - grad R_inf| at theta_inf(t)
+  Estimate gradient_gap;      // |grad R_L - grad R_inf| at theta_inf(t) (gradient_gap.h)
 };
 
 struct Twin {
@@ -41,7 +42,7 @@ struct Twin {
   // long prompts goes on slowly along the valley where R_inf is flat (U smaller, r larger).
   std::vector<TwinPoint> path;
   double sup_distance = 0;
-  double sup_gradient_gap = 0;  // along the reference path
+  Estimate sup_gradient_gap;  // along the reference path; the error is that of the largest one
   double sup_risk_gap = 0;
   double horizon = 0;  // last recorded time before the distance first exceeds
                        // horizon_distance * |theta_inf(t)|; t of the last point if it never does
@@ -53,13 +54,21 @@ Twin twin_flow(const TwinSetup& setup, const FlowResult& reference, ModelKind ki
 struct LengthForRisk {
   double eps = 0;
   std::int64_t length = 0;  // 0 if none was found up to max_length
-  double risk = 0;          // limiting risk there
-  double risk_before = 0;   // limiting risk at length - 1
+  // A 95 % interval of the length, from independent sets of nodes; both are `length` where the risk
+  // has a closed form. Absent for tasks whose risk is a mean over draws, and if none was found.
+  std::optional<std::int64_t> low = {}, high = {};
+  double risk = 0;         // limiting risk at length
+  double risk_before = 0;  // limiting risk at length - 1
 };
 
-// L(eps): the smallest L with lim_t R_L <= target + eps, by doubling from 64 and bisection on exact
-// flows, all on the same nodes. It assumes that the limiting risk falls with L, as it does for
-// nested prompts of a trained model.
+// L(eps): the smallest L with lim_t R_L <= target + eps, by whole flows. It assumes that the
+// limiting risk falls with L, as it does for nested prompts of a trained model.
+//
+// Linear attention and tasks by draws: doubling from 64 and bisection, all on the same draws.
+// Softmax by nodes: a flow fits its nodes, so each end point is judged on fresh ones. A search on
+// one set of nodes comes within 5 % of the answer. There flows on `scramblings` independent sets are
+// run at two lengths, between which risks are linear in log L: each set has its own length, and the
+// spread of their logarithms gives the interval (Student's t).
 LengthForRisk length_for_risk(const TwinSetup& setup, ModelKind kind, double target, double eps,
                               std::int64_t max_length = 1000000000);
 

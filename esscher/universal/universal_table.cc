@@ -18,9 +18,10 @@ namespace {
 constexpr int kPanelNodes = 20;
 // Ends of the panels in tau. The functions have a branch cut on tau^2 < 0, so panels get narrower
 // towards 0. The functions change fastest where softmax freezes, at tau between sqrt(log L / 2) and
-// sqrt(2 log L) < 9.4.
-constexpr std::array<double, 17> kPanels = {0, 0.5, 1, 1.5, 2,  3,  4,  5, 6,
-                                            7, 8,   9, 10,  12, 16, 24, 40};
+// sqrt(2 log L) < 9.4. Beyond it they are nearly powers of tau.
+constexpr std::array<double, 23> kPanels = {0,  0.5, 1,   1.5, 2,   3,   4,           5,
+                                            6,  7,   8,   9,   10,  12,  16,          24,
+                                            40, 64,  100, 160, 250, 400, kMaxTableTau};
 
 constexpr int kBasicFunctions = 2;
 constexpr int kAllFunctions = 8;

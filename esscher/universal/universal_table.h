@@ -15,8 +15,7 @@
 
 namespace esscher {
 
-// Beyond this tau no table is needed, because softmax is frozen on one token.
-inline constexpr double kMaxTableTau = 40.0;
+inline constexpr double kMaxTableTau = kMaxTau;
 
 class UniversalTable {
  public:

@@ -45,7 +45,7 @@ def main() -> Tuple[float, es.Estimate]:
     flow = es.flow(es.LinearRegressionTask(2), length=length)
     at = es.Readout(np.zeros((1, 1)), np.zeros(1))
     assert es.flow(Mean(), at, length=5, draws=10, t_end=0.1).risk[0] > 0
-    assert es.risk(Mean(), at, 5, draws=10).engine == "exact"
+    assert es.risk(Mean(), at, 5, draws=10).engine == "quadrature"
     names: List[str] = [p.name for p in es.presets()]
     found = es.preset(names[0]).config()
     assert "task" in found

@@ -132,5 +132,25 @@ TEST(Bayes, EndsOfTheScale) {
   EXPECT_TRUE(close(bayes_risk(task, 2, 100, Stream(1)).value, task.task_variance / 2, 1e-9));
 }
 
+// A small variance is not none: two rows of N(0, diag(1, 1e-11)) show both directions.
+TEST(Bayes, SmallVariancesAreSeenWithoutNoise) {
+  LinearRegressionTask task = LinearRegressionTask::isotropic(2);
+  for (const double small : {1e-9, 1e-11, 1e-13}) {
+    task.prompt_cov(1, 1) = small;
+    EXPECT_EQ(bayes_risk(task, 5, 2, Stream(1)).value, 0) << small;
+    EXPECT_EQ(bayes_risk(task, Length::infinity(), 2, Stream(1)).value, 0) << small;
+    task.features = Features::uniform;  // rows are drawn
+    EXPECT_TRUE(close(bayes_risk(task, 5, 20, Stream(1)).value, 0, 1e-12, 1)) << small;
+    task.features = Features::gaussian;
+    // One row x shows the direction x alone: |x|^2 / |x|^2 of the query's variance 1 + 1.
+    EXPECT_TRUE(close(bayes_risk(task, 1, 20, Stream(1)).value, 0.5, 1e-9)) << small;
+  }
+  // What Sigma never shows stays unknown, with noise or without.
+  task.prompt_cov(1, 1) = 0;
+  for (const Length L : {Length(1), Length(5), Length::infinity()}) {
+    EXPECT_TRUE(close(bayes_risk(task, L, 20, Stream(2)).value, 0.5, 1e-12)) << L.text();
+  }
+}
+
 }  // namespace
 }  // namespace esscher

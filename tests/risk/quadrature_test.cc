@@ -139,9 +139,20 @@ TEST(SoftmaxRisk, LongFlowsTakeFewSteps) {
   EXPECT_GT(flow.end().t, 1e4);
 }
 
+// Scores of standard deviation 50 to 50000: softmax reads the token of the largest score.
+TEST(SoftmaxRisk, SharpScoresAgreeWithTokens) {
+  for (const double scale : {30.0, 3000.0}) {
+    const LinearRegressionTask task = general_task(2, Stream(31));
+    Readout at = random_readout(3, 1, Stream(32));
+    at.U *= scale;
+    const Estimate exact = softmax_risk(task, at, 6, {10, 8}, Stream(33));
+    EXPECT_TRUE(agree(simulate(task, at, 6, 20000), exact)) << scale;
+  }
+}
+
 TEST(SoftmaxRisk, RefusesWhatItCannotDo) {
   LinearRegressionTask task = general_task(2, Stream(16));
-  const Readout huge = random_readout(3, 1000, Stream(17));
+  const Readout huge = random_readout(3, 1e200, Stream(17));
   EXPECT_THROW(softmax_risk(task, huge, 10, {}, Stream(1)), DomainError);
   task.features = Features::sphere;
   EXPECT_THROW(softmax_risk(task, huge, 10, {}, Stream(1)), CapabilityError);

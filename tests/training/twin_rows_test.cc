@@ -24,7 +24,8 @@ CompareProblem small_problem() {
 }
 
 // Defect 10. A risk on fixed draws draws them when it is made: counting draws counts risks. The
-// reference needs one, a twin three (its flow, the limit, its end), whatever their number.
+// reference needs one, a twin two (its flow, its end) and for the gap of gradients one at L and one
+// at infinity in each of 8 batches, which have two draws at least.
 TEST(TwinCells, ReferenceFlowIsIntegratedOnce) {
   CompareProblem problem = small_problem();
   const Task inner = regression_task(LinearRegressionTask::isotropic(1));
@@ -40,7 +41,7 @@ TEST(TwinCells, ReferenceFlowIsIntegratedOnce) {
   ASSERT_EQ(cells.keys.size(), 5U);
   EXPECT_EQ(draws->load(), 10);
   compute_here(cells);
-  EXPECT_EQ(draws->load(), 10 + 3 * 5 * 10);
+  EXPECT_EQ(draws->load(), 10 + 5 * (2 * 10 + 8 * 2 * 2));
 }
 
 TEST(TwinCells, RowsAreAssembledByKind) {

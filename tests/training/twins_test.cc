@@ -4,7 +4,9 @@
 
 #include "esscher/estimate/moments.h"
 #include "esscher/risk/closed_form.h"
+#include "esscher/risk/query_risk.h"
 #include "esscher/training/start.h"
+#include "tests/risk/query_grid.h"
 #include "tests/risk/regression_cases.h"
 #include "tests/testing.h"
 
@@ -34,7 +36,7 @@ TEST(Compare, TwinsApproachTheReference) {
     EXPECT_EQ(near.path[0].distance, 0);
     // lambda = 1/b^2 = 0.47 is close to the edge of the 1/L regime, so softmax is slow here.
     EXPECT_LT(far.sup_distance, 0.2 * near.sup_distance) << name(kind);
-    EXPECT_LT(far.sup_gradient_gap, 0.2 * near.sup_gradient_gap);
+    EXPECT_LT(far.sup_gradient_gap.value, 0.2 * near.sup_gradient_gap.value);
     EXPECT_LT(far.sup_risk_gap, 0.2 * near.sup_risk_gap);
     EXPECT_LT(far.limiting_risk.value, near.limiting_risk.value);
     EXPECT_LT(near.horizon, far.horizon);
@@ -46,7 +48,7 @@ TEST(Compare, InfiniteTwinIsTheReference) {
   const FlowResult reference = reference_flow(setup);
   const Twin same = twin_flow(setup, reference, ModelKind::softmax, Length::infinity());
   EXPECT_EQ(same.sup_distance, 0);
-  EXPECT_EQ(same.sup_gradient_gap, 0);
+  EXPECT_EQ(same.sup_gradient_gap.value, 0);
 }
 
 TEST(Compare, LengthForRiskIsTheSmallest) {
@@ -61,7 +63,46 @@ TEST(Compare, LengthForRiskIsTheSmallest) {
   EXPECT_LE(best(found.length), eps);
   EXPECT_GT(best(found.length - 1), eps);
   EXPECT_TRUE(close(found.risk, best(found.length), 1e-6));
+  EXPECT_EQ(found.low, found.length);
+  EXPECT_EQ(found.high, found.length);
   EXPECT_EQ(length_for_risk(setup, ModelKind::linear, 0, 1e-3, 100).length, 0);
+}
+
+// The truth is the flow on a trapezoidal rule over the query. Each search has its own nodes.
+TEST(Compare, LengthForRiskHasAnInterval) {
+  TwinSetup setup = small_setup();
+  setup.task = LinearRegressionTask::isotropic(1);
+  setup.space = {ParameterSpace::block, 2};
+  setup.theta0 = parameters_of(setup.space, balanced_start(1, 0.5));
+  setup.risk.log2_nodes = 5;
+  const double eps = 0.05;
+  const QueryNodes grid = testing::query_grid(setup.task.regression(), 81, 8);
+  const auto true_risk = [&](std::int64_t L) {
+    const QueryRisk risk(setup.task.regression(), NodeTables(L), grid);
+    return gradient_flow(risk, setup.space, setup.theta0, setup.flow).end().risk;
+  };
+  std::int64_t truth = 1;
+  for (std::int64_t step = 256; step > 0; step /= 2) {
+    if (true_risk(truth + step - 1) > eps) truth += step;
+  }
+  EXPECT_GT(true_risk(truth - 1), eps);
+  EXPECT_LE(true_risk(truth), eps);
+  int misses = 0;
+  for (std::uint64_t seed = 0; seed < 4; ++seed) {
+    setup.risk.stream = Stream(seed);
+    const LengthForRisk found = length_for_risk(setup, ModelKind::softmax, 0, eps);
+    ASSERT_TRUE(found.low && found.high);
+    EXPECT_LE(*found.low, found.length);
+    EXPECT_LE(found.length, *found.high);
+    EXPECT_LE(found.risk, eps);
+    EXPECT_GT(found.risk_before, eps);
+    EXPECT_LT(*found.high - *found.low, 2 + truth / 2);
+    misses += truth < *found.low || truth > *found.high;
+  }
+  EXPECT_LE(misses, 2);  // more have probability 5e-4
+  const LengthForRisk none = length_for_risk(setup, ModelKind::softmax, 0, 1e-4, 100);
+  EXPECT_EQ(none.length, 0);
+  EXPECT_FALSE(none.low || none.high);
 }
 
 // The flow of a mean over draws is random. Over independent sets of draws its limiting risk has a
