@@ -57,7 +57,12 @@ std::vector<std::int64_t> lengths(const Options& options) {
 }
 
 // Blocks of tokens that are prompts of their own, for the mean square of their errors.
-constexpr Index kBlocks = 4000, kBlockTokens = 1000;
+struct BlockPlan {
+  Index blocks, tokens;
+};
+BlockPlan block_plan(const Options& options) {
+  return options.pick<BlockPlan>({2500, 2000}, {4000, 2000}, {10000, 2000});
+}
 
 int prompts(const Options& options) { return options.pick(2, 5, 8); }
 
@@ -114,23 +119,24 @@ std::vector<GrowingRow> grow(const Law& law, int prompt, const std::vector<std::
 
 // L E|error|^2 / constant over independent blocks, 1 up to O(1/L); and the same with the limit of a
 // law that has the same mean and covariance, or nearly.
-std::vector<GrowingRow> blocks(const Law& law, const Law& other, const Stream& stream) {
+std::vector<GrowingRow> blocks(const BlockPlan& plan, const Law& law, const Law& other,
+                               const Stream& stream) {
   const Vector a = attention().tilt(kQuery);
   const Vector limit = attention()(law.mu, kQuery), wrong = attention()(other.mu, kQuery);
   const double constant = asymptotic_constant(Metric::output, law.mu, attention(), kQuery);
-  const double scale = static_cast<double>(kBlockTokens) / constant;
+  const double scale = static_cast<double>(plan.tokens) / constant;
   Moments right, false_one;
-  for (Index block = 0; block < kBlocks; ++block) {
-    const Empirical part = law.mu.sample(stream.split(static_cast<std::uint64_t>(block)),
-                                         kBlockTokens);
-    const Rows<double> tokens(part.tokens().data(), kBlockTokens, 2);
+  for (Index block = 0; block < plan.blocks; ++block) {
+    const Empirical part =
+        law.mu.sample(stream.split(static_cast<std::uint64_t>(block)), plan.tokens);
+    const Rows<double> tokens(part.tokens().data(), plan.tokens, 2);
     const Vector output = attention().V() * tilt<double>({a.data(), 2}, tokens, tokens).mean();
     right.add(scale * (output - limit).squaredNorm());
     false_one.add(scale * (output - wrong).squaredNorm());
   }
   return {{.tokens = law.name,
            .prompt = kBlockRow,
-           .L = Length(kBlockTokens),
+           .L = Length(plan.tokens),
            .error = std::sqrt(right.mean() / scale),
            .clt = std::sqrt(1 / scale),
            .ratio = right.mean(),
@@ -154,9 +160,9 @@ Cells<GrowingRow> cells(const Options& options) {
   const std::vector<Law> all = laws();
   for (std::size_t i = 0; i < all.size(); ++i, ++cell) {
     list.add("almost-sure/" + all[i].name + "/blocks",
-             [law = all[i], other = all[i == 0 ? 1 : 0],
+             [plan = block_plan(options), law = all[i], other = all[i == 0 ? 1 : 0],
               stream = Stream(options.seed).split(22).split(cell)] {
-               return blocks(law, other, stream);
+               return blocks(plan, law, other, stream);
              });
   }
   return std::move(list).cells();
@@ -206,11 +212,11 @@ Checks almost_sure_checks(std::span<const GrowingPrompts> laws) {
     control.value = law.false_ratio;
     control.error = law.false_error;
     out.controls.push_back(std::move(control));
-    out.conditions.push_back(
-        {.what = "for " + law.tokens + " tokens at L = " + brief(law.worst_L) + " the error is " +
-                 brief(law.worst) + " deviations of the central limit theorem, " +
-                 brief(kGrowingDeviations) + " are allowed",
-         .holds = law.worst <= kGrowingDeviations});
+    out.conditions.push_back({.what = "for " + law.tokens + " tokens at L = " + brief(law.worst_L) +
+                                      " the error is " + brief(law.worst) +
+                                      " deviations of the central limit theorem, " +
+                                      brief(kGrowingDeviations) + " are allowed",
+                              .holds = law.worst <= kGrowingDeviations});
   }
   return out;
 }
@@ -273,9 +279,8 @@ std::vector<Figure> figures() {
                                .facet = "tokens",
                                .points = false,
                                .height = 200},
-           .caption =
-               "Distance to the limit along growing prompts, one colour per prompt, and the "
-               "deviation predicted by the central limit theorem."}};
+           .caption = "Distance to the limit along growing prompts, one colour per prompt, and the "
+                      "deviation predicted by the central limit theorem."}};
 }
 
 SectionReport report(const Options& options, std::span<const GrowingRow> rows) {
@@ -298,9 +303,11 @@ SectionReport report(const Options& options, std::span<const GrowingRow> rows) {
   section.hypotheses = hypotheses();
   section.verdict = judge_almost_sure(numbers, prompts(options), end);
   section.text =
-      "Each curve is ONE prompt that keeps growing, not an average. No finite prompt shows a limit; "
+      "Each curve is ONE prompt that keeps growing, not an average. No finite prompt shows a "
+      "limit; "
       "what is judged is that no curve leaves six deviations of the central limit theorem, and "
-      "that the mean square error of 4000 independent blocks of 1000 tokens is `constant/L`, whose "
+      "that the mean square error of thousands of independent blocks of tokens is `constant/L`, "
+      "whose "
       "constant is `e^{Λ(2a)−2Λ(a)} [tr V C₂ₐ Vᵀ + ‖V(m₂ₐ−mₐ)‖²]`.";
   section.formulas = formulas();
   section.figures = figures();

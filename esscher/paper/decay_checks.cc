@@ -54,13 +54,13 @@ void add_exponents(Checks& out, const Decay& c) {
     const auto x1 = static_cast<double>(from), x2 = static_cast<double>(to);
     const Exponent known =
         exponent_between(x1, first.value, first.error, x2, second.value, second.error);
-    judged = {.what = "the exponent of " + name_of(c) + " over L = " + brief(from) + " .. " +
-                      brief(to),
-              .value = exponent_between(x1, at_length(c, from), 0, x2, at_length(c, to), 0).value,
-              .expected = known.value,
-              .expected_error = known.error,
-              .source = Source::independent,
-              .tolerance = kExactTolerance};
+    judged = {
+        .what = "the exponent of " + name_of(c) + " over L = " + brief(from) + " .. " + brief(to),
+        .value = exponent_between(x1, at_length(c, from), 0, x2, at_length(c, to), 0).value,
+        .expected = known.value,
+        .expected_error = known.error,
+        .source = Source::independent,
+        .tolerance = kExactTolerance};
   }
   if (judged.what.empty()) return;
   out.figures.push_back(judged);
@@ -86,9 +86,9 @@ void add_constant(Checks& out, const Decay& c) {
 void add_bound(Checks& out, std::span<const Decay> curves, Metric metric) {
   const CommonFit fit = fit_common(curves, metric);
   const std::string which(name(metric));
-  out.conditions.push_back({.what = which + " does not fall: the largest exponent that bounds it is " +
-                                    brief(fit.c2),
-                            .holds = fit.c2 > 0});
+  out.conditions.push_back(
+      {.what = which + " does not fall: the largest exponent that bounds it is " + brief(fit.c2),
+       .holds = fit.c2 > 0});
   out.conditions.push_back({.what = which + " exceeds the bound by a factor " +
                                     brief(fit.worst_ratio) + " at " + fit.worst_at,
                             .holds = fit.worst_ratio <= 1});
@@ -100,9 +100,9 @@ void add_controls(Checks& out, std::span<const Decay> curves) {
     if (c.engine != Engine::exact || c.sigma == 1) continue;
     const std::int64_t L = 1000;
     if (!has_independent(key_of(c), 1, L)) continue;
-    out.controls.push_back(against_independent(
-        name_of(c) + ", L = " + brief(L) + ", taken for that of σ = 1", at_length(c, L), 0,
-        kExactTolerance, independent(key_of(c), 1, L)));
+    out.controls.push_back(
+        against_independent(name_of(c) + ", L = " + brief(L) + ", taken for that of σ = 1",
+                            at_length(c, L), 0, kExactTolerance, independent(key_of(c), 1, L)));
     if (!(c.gamma < 0.9)) continue;
     out.controls.push_back({.what = "the exponent of " + name_of(c) + " taken for 1",
                             .value = c.last_exponent(),

@@ -43,9 +43,9 @@ struct Schedule {
 };
 
 // The authors: 300000 steps of 1e-3 on 128 prompts. Shorter runs keep the training time steps *
-// rate (tiny: a quarter of it).
+// rate (tiny: a part of it).
 Schedule schedule(const Options& options) {
-  return options.pick<Schedule>({750, 1e-1, 16, 4}, {6000, 5e-2, 32, 32}, {300000, 1e-3, 128, 32});
+  return options.pick<Schedule>({400, 1e-1, 16, 3}, {6000, 5e-2, 32, 32}, {300000, 1e-3, 128, 32});
 }
 
 // Lengths of the default starts, which the cost of SGD limits.
@@ -71,8 +71,7 @@ LinearRegressionTask as_released(LinearRegressionTask task) {
 }
 
 LinearRegressionTask task_of(ExperimentPreset preset) {
-  const LinearRegressionTask task =
-      TrainConfig::authors(ModelKind::softmax, 10).task.regression();
+  const LinearRegressionTask task = TrainConfig::authors(ModelKind::softmax, 10).task.regression();
   return preset == ExperimentPreset::released ? as_released(task) : task;
 }
 
@@ -204,7 +203,7 @@ ExperimentRow stationary_row(const Options& options, const TrainingCell& cell,
   flow.atol = 1e-8;
   flow.stationary = 1e-6;
   flow.t_end = 1e5;
-  flow.max_steps = options.pick(300, 3000, 20000);
+  flow.max_steps = options.pick(40, 1000, 20000);
   flow.times = {0.0};
   const FlowResult result = gradient_flow(risk, space, theta, flow);
   const Readout head = space.readout(result.end().theta);
@@ -254,7 +253,9 @@ std::vector<ExperimentRow> train(const Options& options, const TrainingCell& cel
     ends.push_back(trainer.theta());
   }
   if (cell.length != Length(lengths(options).back()) && !cell.length.is_infinite()) return rows;
-  const auto by_error = [](const ExperimentRow& a, const ExperimentRow& b) { return a.mse < b.mse; };
+  const auto by_error = [](const ExperimentRow& a, const ExperimentRow& b) {
+    return a.mse < b.mse;
+  };
   const auto [best, worst] = std::minmax_element(rows.begin(), rows.end(), by_error);
   const std::int64_t picked[] = {best->start.value(), worst->start.value()};
   for (const std::int64_t start : picked) {
@@ -282,8 +283,8 @@ std::vector<ExperimentRow> theorem_row(const Options& options, const TrainingCel
   setup.risk = nodes(options);
   const FlowResult flow = gradient_flow(setup, cell.model, cell.length);
   if (flow.status == FlowStatus::failed) throw RuntimeFailure("paper: " + flow.message);
-  ExperimentRow row = test_row(options, cell, ExperimentKind::theorem,
-                               setup.space.readout(flow.end().theta));
+  ExperimentRow row =
+      test_row(options, cell, ExperimentKind::theorem, setup.space.readout(flow.end().theta));
   row.status = name(flow.status);
   row.gradient_norm = flow.end().gradient_norm;
   return {row};
@@ -310,9 +311,8 @@ Cells<ExperimentRow> cells(const Options& options) {
       }
     }
     const TrainingCell infinite{preset, ModelKind::linear, Length::infinity()};
-    list.add(key("default start", infinite), [options, infinite] {
-      return train(options, infinite);
-    });
+    list.add(key("default start", infinite),
+             [options, infinite] { return train(options, infinite); });
   }
   return std::move(list).cells();
 }
@@ -420,13 +420,13 @@ Checks experiment_checks(std::span<const TheoremStart> curves) {
           softmax.preset != linear.preset || softmax.at.empty() || linear.at.empty()) {
         continue;
       }
-      Judged control = {.what = "the error of linear attention taken for that of softmax, " +
-                                softmax.preset,
-                        .value = linear.at.back().excess,
-                        .error = softmax.at.back().error,
-                        .expected = softmax.at.back().expected,
-                        .source = Source::independent,
-                        .tolerance = kFlowTolerance};
+      Judged control = {
+          .what = "the error of linear attention taken for that of softmax, " + softmax.preset,
+          .value = linear.at.back().excess,
+          .error = softmax.at.back().error,
+          .expected = softmax.at.back().expected,
+          .source = Source::independent,
+          .tolerance = kFlowTolerance};
       out.controls.push_back(std::move(control));
     }
   }
@@ -434,14 +434,15 @@ Checks experiment_checks(std::span<const TheoremStart> curves) {
 }
 
 Verdict judge_experiment(std::span<const TheoremStart> curves, const std::string& report) {
-  std::string text = "From the start of the theorem, trained softmax and linear attention approach "
-                     "the infinite prompt like 1/L:";
+  std::string text =
+      "From the start of the theorem, trained softmax and linear attention approach "
+      "the infinite prompt like 1/L:";
   std::string sep = " ";
   for (const TheoremStart& curve : curves) {
     if (curve.at.empty()) continue;
     text += sep + std::string(name(curve.model)) + " " + curve.preset + " is " +
-            brief(curve.at.back().excess) + " above the label noise at L = " +
-            brief(curve.at.back().L);
+            brief(curve.at.back().excess) +
+            " above the label noise at L = " + brief(curve.at.back().L);
     sep = ", ";
   }
   return verdict_of(experiment_checks(curves), VerdictStatus::holds, text + "." + report);
@@ -464,26 +465,26 @@ std::vector<std::string> formulas() {
 
 std::vector<std::string> hypotheses(const Options& options) {
   const Schedule plan = schedule(options);
-  return {
-      "w ~ N(0, I/5), label noise 0.1 on prompt and query, covariance 0.5^|i−j|",
-      "the theorem's start: balanced (A, b), gradient flow of the exact risk until it is stationary",
-      "the default start: K, Q, V, O as PyTorch draws them, " + std::to_string(plan.starts) +
-          " starts per length × " + brief(plan.steps) + " SGD steps of batch " +
-          std::to_string(plan.batch) + ", learning rate " + brief(plan.learning_rate) +
-          (options.size == Size::full ? " (the authors' schedule)"
-                                      : " (the authors: 300000 steps of 0.001, batch 128)"),
-      "as intended: one covariance for prompt and query",
-      "as released: the published code colours the prompt twice and the query not at all, so "
-      "the prompt has covariance (CC)(CC)⊤ with C the Cholesky factor, and the query has "
-      "covariance I"};
+  return {"w ~ N(0, I/5), label noise 0.1 on prompt and query, covariance 0.5^|i−j|",
+          "the theorem's start: balanced (A, b), gradient flow of the exact risk until it is "
+          "stationary",
+          "the default start: K, Q, V, O as PyTorch draws them, " + std::to_string(plan.starts) +
+              " starts per length × " + brief(plan.steps) + " SGD steps of batch " +
+              std::to_string(plan.batch) + ", learning rate " + brief(plan.learning_rate) +
+              (options.size == Size::full ? " (the authors' schedule)"
+                                          : " (the authors: 300000 steps of 0.001, batch 128)"),
+          "as intended: one covariance for prompt and query",
+          "as released: the published code colours the prompt twice and the query not at all, so "
+          "the prompt has covariance (CC)(CC)⊤ with C the Cholesky factor, and the query has "
+          "covariance I"};
 }
 
 // "16 of 32 softmax starts at L = 1000".
 std::string reached_text(const Ends& e) {
   return std::to_string(e.reached()) + " of " +
          std::to_string(static_cast<std::int64_t>(e.mse.size()) + e.diverged) + " " +
-         std::string(name(e.model)) + " starts at L = " +
-         (e.L.is_infinite() ? std::string("∞") : brief(e.L.count()));
+         std::string(name(e.model)) +
+         " starts at L = " + (e.L.is_infinite() ? std::string("∞") : brief(e.L.count()));
 }
 
 std::string default_report(const Options& options, std::span<const Ends> ends) {
@@ -498,8 +499,8 @@ std::string default_report(const Options& options, std::span<const Ends> ends) {
       text += sep + reached_text(e);
       sep = " and ";
     }
-    text += " (" + std::string(name(preset)) + ")" +
-            (preset == ExperimentPreset::intended ? "," : ".");
+    text +=
+        " (" + std::string(name(preset)) + ")" + (preset == ExperimentPreset::intended ? "," : ".");
   }
   return text;
 }
@@ -536,26 +537,27 @@ std::vector<Figure> figures() {
   const Axis length{.column = "L", .title = "prompt length L", .log = true};
   return {
       {.id = "theorem",
-       .chart = CurveChart{.data = "experiment_theorem",
-                           .x = length,
-                           .y = {.column = "excess", .title = "error above label noise",
-                                 .log = true},
-                           .series = "model",
-                           .low = "low",
-                           .high = "high",
-                           .reference_data = "experiment_expected",
-                           .facet = "experiment",
-                           .height = 280},
-       .caption = "From the theorem's start: mean squared error above the label noise at the end of "
-                  "the flow against prompt length. Dashed: closed form (linear) and independent "
-                  "values (softmax)."},
+       .chart =
+           CurveChart{.data = "experiment_theorem",
+                      .x = length,
+                      .y = {.column = "excess", .title = "error above label noise", .log = true},
+                      .series = "model",
+                      .low = "low",
+                      .high = "high",
+                      .reference_data = "experiment_expected",
+                      .facet = "experiment",
+                      .height = 280},
+       .caption =
+           "From the theorem's start: mean squared error above the label noise at the end of "
+           "the flow against prompt length. Dashed: closed form (linear) and independent "
+           "values (softmax)."},
       {.id = "ends",
-       .chart = ScatterChart{.data = "experiment_ends",
-                             .x = length,
-                             .y = {.column = "mse", .title = "test mean squared error",
-                                   .log = true},
-                             .series = "model",
-                             .height = 300},
+       .chart =
+           ScatterChart{.data = "experiment_ends",
+                        .x = length,
+                        .y = {.column = "mse", .title = "test mean squared error", .log = true},
+                        .series = "model",
+                        .height = 300},
        .caption = "From the default start: test error at the end of SGD against prompt length, one "
                   "point per start. Reported, not judged."},
       {.id = "reached",
@@ -570,11 +572,12 @@ std::vector<Figure> figures() {
 }
 
 PageTable ends_table(std::span<const Ends> ends) {
-  PageTable table{.title = "Default start: test mean squared error at the end of SGD (not judged)",
-                  .sheet = {.columns = {"experiment", "model", "L", "starts", "in the limit's basin",
-                                        "diverged", "lowest", "quarter", "median", "three quarters",
-                                        "highest", "theorem's start", "Bayes"},
-                            .rows = {}}};
+  PageTable table{
+      .title = "Default start: test mean squared error at the end of SGD (not judged)",
+      .sheet = {.columns = {"experiment", "model", "L", "starts", "in the limit's basin",
+                            "diverged", "lowest", "quarter", "median", "three quarters", "highest",
+                            "theorem's start", "Bayes"},
+                .rows = {}}};
   for (const Ends& e : ends) {
     table.sheet.add(e.preset, e.model, length_text(e.L),
                     static_cast<std::int64_t>(e.mse.size()) + e.diverged, e.reached(), e.diverged,
@@ -592,7 +595,8 @@ std::string kind_of_point(const ExperimentRow& row) {
 
 PageTable stationary_table(std::span<const ExperimentRow> rows) {
   PageTable table{
-      .title = "Where the flow of the exact risk goes on from the best and the worst end (not judged)",
+      .title =
+          "Where the flow of the exact risk goes on from the best and the worst end (not judged)",
       .sheet = {.columns = {"experiment", "model", "L", "start", "mse", "|gradient|",
                             "Hessian, lowest", "Hessian, highest", "below zero", "the point is a",
                             "directions learned, of 5", "slope, lowest", "slope, highest",
@@ -614,7 +618,8 @@ SectionReport report(const Options& options, std::span<const ExperimentRow> rows
   Section section;
   section.statement =
       "The paper's figure: one attention head is trained on noisy in-context regression, dimension "
-      "5, for each prompt length. From the start of the theorem, trained softmax and trained linear "
+      "5, for each prompt length. From the start of the theorem, trained softmax and trained "
+      "linear "
       "attention approach the infinite prompt as L grows. The authors start from PyTorch's default "
       "instead, which the theorem does not cover.";
   section.hypotheses = hypotheses(options);

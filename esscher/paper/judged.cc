@@ -30,8 +30,7 @@ std::string difference_text(const Judged& j) {
 }  // namespace
 
 bool Judged::agrees() const {
-  const double allowed =
-      tolerance * std::abs(expected) + kJudgedErrors * (error + expected_error);
+  const double allowed = tolerance * std::abs(expected) + kJudgedErrors * (error + expected_error);
   return std::abs(value - expected) <= allowed;
 }
 
@@ -83,8 +82,8 @@ std::string trouble_of(const Checks& checks) {
   if (checks.controls.empty()) return "no control was run, so the check might be unable to fail";
   for (const Judged& j : checks.controls) {
     if (!j.agrees()) continue;
-    return "the check cannot fail: " + j.what + " passes it with " + brief(j.value) +
-           " where " + brief(j.expected) + " is expected";
+    return "the check cannot fail: " + j.what + " passes it with " + brief(j.value) + " where " +
+           brief(j.expected) + " is expected";
   }
   return "";
 }

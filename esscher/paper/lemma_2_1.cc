@@ -255,14 +255,13 @@ Checks lemma_checks(const LemmaNumbers& n) {
 }
 
 Verdict judge_lemma_2_1(const LemmaNumbers& n) {
-  return verdict_of(lemma_checks(n), VerdictStatus::holds,
-                    "Over " + std::to_string(n.cases) +
-                        " Gaussians softmax attention is the affine map to " +
-                        brief(std::abs(n.worst_ratio - 1)) +
-                        " (relative), and outputs of Gaussian queries have the third and fourth "
-                        "moments of a Gaussian to " +
-                        brief(std::max(std::abs(n.worst_third - 4), std::abs(n.worst_fourth - 3))) +
-                        ".");
+  return verdict_of(
+      lemma_checks(n), VerdictStatus::holds,
+      "Over " + std::to_string(n.cases) + " Gaussians softmax attention is the affine map to " +
+          brief(std::abs(n.worst_ratio - 1)) +
+          " (relative), and outputs of Gaussian queries have the third and fourth "
+          "moments of a Gaussian to " +
+          brief(std::max(std::abs(n.worst_third - 4), std::abs(n.worst_fourth - 3))) + ".");
 }
 
 // ---- page

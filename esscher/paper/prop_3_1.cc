@@ -72,9 +72,9 @@ std::vector<Judged> known_answers(std::span<const DecayRow> rows) {
     if (row.kind != DecayKind::known) continue;
     const double sigma = row.sigma.value();
     const std::int64_t L = row.L.value().count();
-    out.push_back(against_independent("D in dimension one, σ = " + brief(sigma) + ", L = " + brief(L),
-                                      row.D.value(), 0, kExactTolerance,
-                                      independent("output d=1", sigma, L)));
+    out.push_back(against_independent(
+        "D in dimension one, σ = " + brief(sigma) + ", L = " + brief(L), row.D.value(), 0,
+        kExactTolerance, independent("output d=1", sigma, L)));
   }
   return out;
 }
@@ -208,14 +208,17 @@ SectionReport report(const Options&, std::span<const DecayRow> rows) {
       "here up to L = 1e12. Below λ = 1/2 (here σ² < 2) theory predicts the rate "
       "1/L with a constant in closed form (dashed). Above it, rare queries see a softmax frozen "
       "on one token and a slower power γ is predicted — a heuristic of this tool, not a theorem "
-      "of the paper. Judged are single points and the local exponent against independent values, and "
-      "the exponent against γ where the independent one has come within 9 % of it.\n\nHow long is long enough? At σ = 1 this layer is "
+      "of the paper. Judged are single points and the local exponent against independent values, "
+      "and "
+      "the exponent against γ where the independent one has come within 9 % of it.\n\nHow long is "
+      "long enough? At σ = 1 this layer is "
       "within D = 0.01 of its limit when L ≈ " +
       brief(curves.front().constant / 0.01) + ".";
   section.formulas = formulas();
   section.figures = figures();
   section.tables = {judged_table(decay_checks(n)), rates_table(curves)};
-  return {.section = std::move(section), .datasets = datasets(curves, fit_common(curves, Metric::output))};
+  return {.section = std::move(section),
+          .datasets = datasets(curves, fit_common(curves, Metric::output))};
 }
 
 }  // namespace

@@ -76,7 +76,7 @@ Setting coin_setting(const Options& options) {
   out.study.lengths = length_grid(1, options.pick<std::int64_t>(1000, 10000, 100000), 2);
   out.study.engine = Engine::direct;
   // So many that an error of D beyond a fifth would be noticed.
-  out.study.queries = options.pick(2048, 4096, 4096);
+  out.study.queries = options.pick(4096, 8192, 8192);
   out.study.replicates = 2;
   out.study.seed = options.seed;
   return out;

@@ -121,14 +121,14 @@ void add_ends(Checks& checks, const std::string& which, std::span<const EndPoint
   const Exponent rate = exponent_between(x1, a.excess, a.error, x2, b.excess, b.error);
   const Exponent known =
       exponent_between(x1, a.expected, a.expected_error, x2, b.expected, b.expected_error);
-  Judged judged{.what = "the exponent of " + which + " from L = " + brief(a.L) + " to L = " +
-                        brief(b.L),
-                .value = rate.value,
-                .error = rate.error,
-                .expected = known.value,
-                .expected_error = known.error,
-                .source = source,
-                .tolerance = kFlowTolerance};
+  Judged judged{
+      .what = "the exponent of " + which + " from L = " + brief(a.L) + " to L = " + brief(b.L),
+      .value = rate.value,
+      .error = rate.error,
+      .expected = known.value,
+      .expected_error = known.error,
+      .source = source,
+      .tolerance = kFlowTolerance};
   checks.figures.push_back(judged);
   if (a.L < kRateFrom) return;
   judged.what += ", as predicted";

@@ -8,6 +8,7 @@
 #include "esscher/paper/shared_training.h"
 #include "esscher/paper/statements.h"
 #include "esscher/paper/verdicts.h"
+#include "esscher/training/gradient_gap.h"
 #include "esscher/training/start.h"
 
 namespace esscher::paper {
@@ -45,7 +46,8 @@ TwinSetup setup_for(const Options& options, Features features) {
   // Every second time is enough where prompts are drawn.
   if (features != Features::gaussian) {
     std::vector<double> half;
-    for (std::size_t i = 1; i < setup.flow.times.size(); i += 2) half.push_back(setup.flow.times[i]);
+    for (std::size_t i = 1; i < setup.flow.times.size(); i += 2)
+      half.push_back(setup.flow.times[i]);
     setup.flow.times = half;
   }
   return setup;
@@ -72,84 +74,37 @@ struct GapRow {
   }
 };
 
-Vector gradient(const RiskFunction& risk, const Parametrisation& space, const Vector& theta) {
-  Readout slope;
-  risk(space.readout(theta), &slope);
-  return space.pull_back(theta, slope);
-}
-
-// Gaps [batches, parameters] of independent nets of nodes, or batches of tasks and prompts: |mean|
-// without the bias its noise adds, and its standard error.
-struct Norm {
-  double value = 0, std_error = 0;
-};
-Norm norm_of_mean(const Matrix& gaps) {
-  const auto n = static_cast<double>(gaps.rows());
-  const Vector mean = gaps.colwise().mean().transpose();
-  const Matrix off = gaps.rowwise() - mean.transpose();
-  const Matrix cov = off.transpose() * off / (n * (n - 1));
-  const double square = std::max(0.0, mean.squaredNorm() - cov.trace());
-  return {std::sqrt(square), std::sqrt(mean.dot(cov * mean)) / mean.norm()};
-}
-
-FlowResult path_of(const TwinSetup& setup) {
-  return gradient_flow(setup, ModelKind::softmax, Length::infinity());
-}
-
-// The gaps at these lengths along the path, each from `batches` independent batches.
-std::vector<GapRow> gap_rows(const Options& options, Features features,
-                             const std::vector<std::int64_t>& list, int batches) {
+// The gaps at this length along the path of the infinite prompt.
+std::vector<GapRow> gap_rows(const Options& options, Features features, std::int64_t L) {
   const TwinSetup setup = setup_for(options, features);
-  const FlowResult path = path_of(setup);
-  const Index n = setup.space.size();
-  // [length][point] -> [batches, parameters]
-  std::vector<std::vector<Matrix>> gaps(list.size(),
-                                        std::vector<Matrix>(path.path.size(), Matrix(batches, n)));
-  for (int b = 0; b < batches; ++b) {
-    RiskOptions draws = setup.risk;
-    draws.stream = Stream(options.seed).split(26).split(static_cast<std::uint64_t>(b));
-    const auto limit = risk_function(setup.task, ModelKind::softmax, Length::infinity(), draws);
-    std::vector<Vector> at_infinity;
-    for (const FlowPoint& p : path.path) {
-      at_infinity.push_back(gradient(limit, setup.space, p.theta));
-    }
-    for (std::size_t l = 0; l < list.size(); ++l) {
-      const auto finite = risk_function(setup.task, ModelKind::softmax, list[l], draws);
-      for (std::size_t i = 0; i < path.path.size(); ++i) {
-        gaps[l][i].row(b) =
-            (gradient(finite, setup.space, path.path[i].theta) - at_infinity[i]).transpose();
-      }
-    }
-  }
+  const FlowResult flow = gradient_flow(setup, ModelKind::softmax, Length::infinity());
+  FlowSetup nets = setup;
+  // Sharp queries need more nodes than a flow does.
+  nets.risk.log2_nodes = options.pick(11, 12, 14);
+  nets.risk.stream = Stream(options.seed).split(26);
+  const GradientGap gap_at(nets, ModelKind::softmax, L);
   std::vector<GapRow> rows;
-  for (std::size_t l = 0; l < list.size(); ++l) {
-    for (std::size_t i = 0; i < path.path.size(); ++i) {
-      const Norm gap = norm_of_mean(gaps[l][i]);
-      rows.push_back({.features = features,
-                      .L = list[l],
-                      .t = path.path[i].t,
-                      .gap = gap.value,
-                      .std_error = gap.std_error,
-                      .gradient = path.path[i].gradient_norm});
-    }
+  for (const FlowPoint& p : flow.path) {
+    const Estimate gap = gap_at(p.theta);
+    rows.push_back({.features = features,
+                    .L = L,
+                    .t = p.t,
+                    .gap = gap.value,
+                    .std_error = gap.std_error,
+                    .gradient = p.gradient_norm});
   }
   return rows;
 }
 
 Cells<GapRow> cells(const Options& options) {
   CellList<GapRow> list;
-  for (const std::int64_t L : exact_lengths(options)) {
-    list.add("stability/gaussian/L=" + std::to_string(L),
-             [options, L] {
-               return gap_rows(options, Features::gaussian, {L}, options.pick(8, 8, 16));
-             });
-  }
+  const auto add = [&](Features features, std::int64_t L) {
+    list.add("stability/" + std::string(name(features)) + "/L=" + std::to_string(L),
+             [options, features, L] { return gap_rows(options, features, L); });
+  };
+  for (const std::int64_t L : exact_lengths(options)) add(Features::gaussian, L);
   for (const Features features : kSimulated) {
-    list.add("stability/" + std::string(name(features)),
-             [options, features] {
-               return gap_rows(options, features, simulated_lengths(options),
-                               options.pick(6, 12, 16));
-             });
+    for (const std::int64_t L : simulated_lengths(options)) add(features, L);
   }
   return std::move(list).cells();
 }
@@ -164,13 +119,13 @@ std::vector<GapCurve> numbers_of(const Options& options, std::span<const GapRow>
       out.push_back({.features = row.features});
     }
     const std::int64_t L = row.L.count();
-    GradientGap at{.L = L, .t = row.t, .gap = row.gap, .error = row.std_error,
-                   .gradient = row.gradient};
+    GapPoint at{
+        .L = L, .t = row.t, .gap = row.gap, .error = row.std_error, .gradient = row.gradient};
     if (row.features == Features::gaussian && row.t > 0 && has_independent(key, row.t, L)) {
       at.expected = independent(key, row.t, L);
       out.back().judged.push_back(at);
     }
-    std::vector<GradientGap>& sup = out.back().sup;
+    std::vector<GapPoint>& sup = out.back().sup;
     if (sup.empty() || sup.back().L != L) {
       sup.push_back(at);
     } else if (is_worse(row.gap, sup.back().gap)) {
@@ -183,7 +138,7 @@ std::vector<GapCurve> numbers_of(const Options& options, std::span<const GapRow>
 // The largest independent value at this length.
 double sup_expected(const GapCurve& curve, std::int64_t L) {
   double out = 0;
-  for (const GradientGap& g : curve.judged) {
+  for (const GapPoint& g : curve.judged) {
     if (g.L == L) out = std::max(out, g.expected->value);
   }
   return out;
@@ -197,24 +152,24 @@ Checks stability_checks(std::span<const GapCurve> curves) {
   Checks out;
   for (const GapCurve& curve : curves) {
     if (curve.judged.empty()) continue;
-    for (const GradientGap& g : curve.judged) {
+    for (const GapPoint& g : curve.judged) {
       // Far below the largest gap a point says nothing about uniformity, and its error is large.
       if (g.expected->value < kGapFloor * sup_expected(curve, g.L)) continue;
-      out.figures.push_back(against_independent(
-          "the gap at L = " + brief(g.L) + ", t = " + brief(g.t), g.gap, g.error, kGapTolerance,
-          *g.expected));
+      out.figures.push_back(
+          against_independent("the gap at L = " + brief(g.L) + ", t = " + brief(g.t), g.gap,
+                              g.error, kGapTolerance, *g.expected));
     }
     std::vector<std::int64_t> L;
     std::vector<double> sup;
-    for (const GradientGap& g : curve.sup) {
+    for (const GapPoint& g : curve.sup) {
       L.push_back(g.L);
       sup.push_back(g.gap);
     }
     must_fall(out, "the largest gap along the path", L, sup);
     for (std::size_t i = 0; i + 1 < curve.sup.size(); ++i) {
-      const GradientGap& g = curve.sup[i];
-      Judged control = {.what = "the largest gap at L = " + brief(g.L) + " taken for that at L = " +
-                                brief(curve.sup[i + 1].L),
+      const GapPoint& g = curve.sup[i];
+      Judged control = {.what = "the largest gap at L = " + brief(g.L) +
+                                " taken for that at L = " + brief(curve.sup[i + 1].L),
                         .value = g.gap,
                         .error = g.error,
                         .expected = sup_expected(curve, curve.sup[i + 1].L),
@@ -230,12 +185,14 @@ Verdict judge_stability(std::span<const GapCurve> curves) {
   std::string text;
   for (const GapCurve& curve : curves) {
     if (curve.judged.empty() || curve.sup.empty()) continue;
-    const GradientGap& last = curve.sup.back();
+    const GapPoint& last = curve.sup.back();
     double gradient = 0;
-    for (const GradientGap& g : curve.judged) gradient = worse(gradient, g.gradient);
-    text = "With Gaussian features the largest gradient gap along the path falls from length to "
-           "length; at L = " + brief(last.L) + " it is " + brief_with_error(last.gap, last.error) +
-           ", " + brief(100 * last.gap / gradient) + " % of the largest gradient.";
+    for (const GapPoint& g : curve.judged) gradient = worse(gradient, g.gradient);
+    text =
+        "With Gaussian features the largest gradient gap along the path falls from length to "
+        "length; at L = " +
+        brief(last.L) + " it is " + brief_with_error(last.gap, last.error) + ", " +
+        brief(100 * last.gap / gradient) + " % of the largest gradient.";
   }
   return verdict_of(stability_checks(curves), VerdictStatus::holds,
                     text + " Other features are shown, not judged.");
@@ -271,7 +228,7 @@ std::map<std::string, Sheet> datasets(std::span<const GapRow> rows,
   }
   Sheet sup{.columns = {"features", "L", "gap", "low", "high"}, .rows = {}};
   for (const GapCurve& curve : curves) {
-    for (const GradientGap& s : curve.sup) {
+    for (const GapPoint& s : curve.sup) {
       sup.add(curve.features, s.L, s.gap, std::max(s.gap - 2 * s.error, s.gap / 100),
               s.gap + 2 * s.error);
     }
@@ -306,7 +263,7 @@ PageTable gap_table(std::span<const GapCurve> curves) {
                                         "gap / largest gradient", "at time t"},
                             .rows = {}}};
   for (const GapCurve& curve : curves) {
-    for (const GradientGap& s : curve.sup) {
+    for (const GapPoint& s : curve.sup) {
       table.sheet.add(curve.features, s.L, s.gap, s.error, s.gap / s.gradient, s.t);
     }
   }
@@ -324,12 +281,13 @@ SectionReport report(const Options& options, std::span<const GapRow> rows) {
       "features.";
   section.hypotheses = hypotheses(task);
   section.verdict = judge_stability(curves);
-  section.text = "The task is in-context linear regression without noise, dimension " +
-                 std::to_string(task.dim) +
-                 ". With Gaussian features both gradients are averaged over tokens without sampling, and "
-                 "tasks and queries are independent nets of quadrature nodes; other features "
-                 "are simulated with common tasks and queries for both gradients. The norm "
-                 "is corrected for its noise.";
+  section.text =
+      "The task is in-context linear regression without noise, dimension " +
+      std::to_string(task.dim) +
+      ". With Gaussian features both gradients are averaged over tokens without sampling, and "
+      "tasks and queries are independent nets of quadrature nodes; other features "
+      "are simulated with common tasks and queries for both gradients. The norm "
+      "is corrected for its noise.";
   section.formulas = formulas();
   section.figures = figures();
   section.tables = {judged_table(stability_checks(curves)), gap_table(curves)};

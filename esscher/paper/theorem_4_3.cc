@@ -34,8 +34,14 @@ std::vector<GeneralTask> general_tasks(const Options& options) {
   if (options.size == Size::tiny) exact = {10, 100, 1000};
   std::vector<std::int64_t> simulated{30, 100, 300};  // real tokens: the cost grows with L
   if (options.size == Size::tiny) simulated = {30, 100};
-  return {{.name = "noisy labels, shifted queries", .key = "softmax shifted", .task = shifted, .lengths = exact},
-          {.name = "±1 features, noisy labels", .key = "softmax coin", .task = coin, .lengths = simulated}};
+  return {{.name = "noisy labels, shifted queries",
+           .key = "softmax shifted",
+           .task = shifted,
+           .lengths = exact},
+          {.name = "±1 features, noisy labels",
+           .key = "softmax coin",
+           .task = coin,
+           .lengths = simulated}};
 }
 
 // ---- cells
@@ -47,8 +53,8 @@ std::vector<TrainingRow> end_rows(const Options& options, const GeneralTask& gen
   RiskOptions test = setup.risk;
   test.draws = options.pick<std::int64_t>(20000, 40000, 100000);
   const TrainingRow end = twin_rows(general.name, setup, ModelKind::softmax, L, test).end;
-  const Estimate before = risk(setup.task, setup.space.readout(setup.theta0), ModelKind::softmax, L,
-                               test);
+  const Estimate before =
+      risk(setup.task, setup.space.readout(setup.theta0), ModelKind::softmax, L, test);
   return {end,
           {.kind = TrainingKind::closed,
            .setting = general.name,
@@ -64,15 +70,14 @@ Cells<TrainingRow> cells(const Options& options) {
     setup.flow.stationary = 1e-6;
     setup.points = 20;
     if (general.task.features != Features::gaussian) {
-      setup.risk.draws = options.pick<std::int64_t>(1000, 2000, 8000);
+      setup.risk.draws = options.pick<std::int64_t>(800, 1000, 8000);
     }
     const std::string key = "theorem-4.3/" + general.name + "/L=";
     list.add(key + "inf",
              [name = general.name, setup] { return std::vector{reference_row(name, setup)}; });
     for (const std::int64_t L : general.lengths) {
-      list.add(key + std::to_string(L), [options, general, setup, L] {
-        return end_rows(options, general, setup, L);
-      });
+      list.add(key + std::to_string(L),
+               [options, general, setup, L] { return end_rows(options, general, setup, L); });
     }
   }
   return std::move(list).cells();
@@ -154,7 +159,8 @@ Verdict judge_theorem_4_3(std::span<const TaskExcess> tasks) {
   }
   return verdict_of(theorem_4_3_checks(tasks), VerdictStatus::holds,
                     "The excess over the infinite prompt falls from length to length, as far as it "
-                    "should: " + good + ".");
+                    "should: " +
+                        good + ".");
 }
 
 // ---- page
@@ -219,7 +225,8 @@ SectionReport report(const Options& options, std::span<const TrainingRow> rows) 
   section.verdict = judge_theorem_4_3(numbers);
   section.text =
       "Two tasks outside Theorem 5.1. In the first the labels are noisy and queries come from "
-      "another covariance than prompts; its risks are averaged over tokens without sampling. In the second the "
+      "another covariance than prompts; its risks are averaged over tokens without sampling. In "
+      "the second the "
       "features are ±1, so the limit operator is not linear; its risks are averages over a fixed "
       "sample of tasks and prompts, and the end of training is judged on fresh ones, with "
       "standard errors. Parameters are the block (A, b) of the paper.";
@@ -227,7 +234,8 @@ SectionReport report(const Options& options, std::span<const TrainingRow> rows) 
   section.figures = {excess_figure()};
   section.tables = {judged_table(theorem_4_3_checks(numbers)),
                     {.title = "End of training", .sheet = std::move(ends)}};
-  return {.section = std::move(section), .datasets = {{"t43_curves", std::move(curves)}, {"t43_expected", std::move(expected)}}};
+  return {.section = std::move(section),
+          .datasets = {{"t43_curves", std::move(curves)}, {"t43_expected", std::move(expected)}}};
 }
 
 }  // namespace

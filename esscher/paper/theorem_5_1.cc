@@ -1,11 +1,9 @@
 // Theorem 5.1: in-context linear regression trained by gradient flow reaches the Bayes risk up to
 // eps once prompts are longer than L(eps).
-#include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "esscher/base/number_text.h"
-#include "esscher/estimate/smallest_length.h"
+#include "esscher/estimate/interval.h"
 #include "esscher/paper/mathml.h"
 #include "esscher/paper/shared_training.h"
 #include "esscher/paper/statements.h"
@@ -20,7 +18,6 @@ namespace {
 // ---- setting
 
 constexpr const char* kSetting = "linear regression";
-constexpr std::int64_t kShortest = 8;  // for L(eps): flows of shorter prompts need not settle
 constexpr std::int64_t kLongest = 1000000;
 
 std::vector<std::int64_t> lengths(const Options& options) {
@@ -50,32 +47,16 @@ TrainingRow start_row(const TwinSetup& setup, const LinearRegressionTask& task) 
           .limit_error = limit_error(task, start, Length::infinity())};
 }
 
-// L(eps) on whole flows, and the quadrature error of the risk there on other nodes. The search starts
-// near 15/eps, because the risk is about 20/L.
+// L(eps) with its interval, as half a width in std_error.
 TrainingRow eps_row(const TwinSetup& s, const LinearRegressionTask& task, double eps) {
-  std::map<std::int64_t, Readout> ends;
-  const auto limiting_risk = [&](std::int64_t L) {
-    FlowOptions options = s.flow;
-    options.times = {0.0};
-    const RiskFunction risk = risk_function(s.task, ModelKind::softmax, L, s.risk);
-    const FlowPoint end = gradient_flow(risk, s.space, s.theta0, options).end();
-    ends[L] = s.space.readout(end.theta);
-    return end.risk;
-  };
-  const SmallestLength found = smallest_length(
-      limiting_risk, task.irreducible_risk() + eps,
-      {.from = kShortest,
-       .to = kLongest,
-       .first = std::max<std::int64_t>(kShortest, std::llround(15 / eps)),
-       .growth = 2,
-       .narrowing = Narrowing::power_law});
-  TrainingRow row{
-      .kind = TrainingKind::eps, .risk = found.value, .eps = eps, .length = found.length};
-  if (!std::isnan(found.before)) row.risk_before = found.before;
-  if (found.length) {
-    row.std_error = esscher::risk(s.task, ends.at(*found.length), ModelKind::softmax,
-                                  *found.length, s.risk)
-                        .std_error;
+  const LengthForRisk found =
+      length_for_risk(s, ModelKind::softmax, task.irreducible_risk(), eps, kLongest);
+  TrainingRow row{.kind = TrainingKind::eps, .risk = found.risk, .eps = eps};
+  if (found.length == 0) return row;
+  row.length = found.length;
+  row.risk_before = found.risk_before;
+  if (found.low && found.high) {
+    row.std_error = static_cast<double>(*found.high - *found.low) / (2 * normal_quantile());
   }
   return row;
 }
@@ -85,8 +66,8 @@ Cells<TrainingRow> cells(const Options& options) {
   const TwinSetup setup = twin_setup(options, task);
   CellList<TrainingRow> list;
   list.add("theorem-5.1/L=inf", [options, task, setup] {
-    return std::vector{reference_row(kSetting, setup),
-                       bayes_row(options, task, Length::infinity()), start_row(setup, task)};
+    return std::vector{reference_row(kSetting, setup), bayes_row(options, task, Length::infinity()),
+                       start_row(setup, task)};
   });
   for (const std::int64_t L : lengths(options)) {
     list.add("theorem-5.1/L=" + std::to_string(L), [options, task, setup, L] {
@@ -148,7 +129,7 @@ Theorem51Numbers numbers_of(const Options& options, std::span<const TrainingRow>
     const double eps = row.eps.value();
     n.lengths.push_back({.eps = eps,
                          .length = row.length,
-                         .relative_error = row.std_error.value_or(std::nan("")) / eps,
+                         .error = row.std_error.value_or(std::nan("")),
                          .expected = independent("length " + dimension, eps, 0)});
   }
   return n;
@@ -173,12 +154,10 @@ Judged product_figure(double error) {
 }
 
 Judged length_figure(const LengthForEps& e) {
-  // The risk falls at most like 1/L, so that a relative error of the risk is at most one and a half
-  // of the length where it is not yet quite that steep.
   const auto L = static_cast<double>(e.length.value_or(0));
   return {.what = "L(ε) for ε = " + brief(e.eps),
           .value = L,
-          .error = 1.5 * e.relative_error * L,
+          .error = e.error,
           .expected = std::ceil(e.expected.value),
           .expected_error = e.expected.error,
           .source = Source::independent,
@@ -201,10 +180,10 @@ Checks theorem_5_1_checks(const Theorem51Numbers& n) {
   add_ends(out, "the risk above Bayes", n.trained, Source::independent);
   for (std::size_t i = 0; i < n.trained.size(); ++i) {
     const EndPoint& at = n.trained[i];
-    out.conditions.push_back({.what = "the limiting risk at L = " + brief(at.L) +
-                                      " is below the Bayes risk, which is impossible",
-                              .holds = at.excess + n.bayes >=
-                                       n.bayes_at.at(i) - kJudgedErrors * at.error - 1e-9});
+    out.conditions.push_back(
+        {.what = "the limiting risk at L = " + brief(at.L) +
+                 " is below the Bayes risk, which is impossible",
+         .holds = at.excess + n.bayes >= n.bayes_at.at(i) - kJudgedErrors * at.error - 1e-9});
   }
   for (const LengthForEps& e : n.lengths) out.figures.push_back(length_figure(e));
   return out;
@@ -296,9 +275,10 @@ std::vector<PageTable> tables(std::span<const TrainingRow> rows) {
     ends.add(row.L.value().count(), row.risk, row.std_error, bayes_at(rows, row.L.value()),
              row.limit_error, row.distance, row.status);
   }
-  Sheet found{.columns = {"ε", "L(ε)", "risk at L(ε)", "risk at L(ε) − 1"}, .rows = {}};
+  Sheet found{.columns = {"ε", "L(ε)", "its error", "risk at L(ε)", "risk at L(ε) − 1"},
+              .rows = {}};
   for (const TrainingRow& row : rows_of_kind(rows, TrainingKind::eps)) {
-    found.add(row.eps, row.length, row.risk, row.risk_before);
+    found.add(row.eps, row.length, row.std_error, row.risk, row.risk_before);
   }
   return {{.title = "End of training", .sheet = std::move(ends)},
           {.title = "How long is long enough: L(ε)", .sheet = std::move(found)}};
@@ -315,10 +295,11 @@ SectionReport report(const Options& options, std::span<const TrainingRow> rows) 
   section.hypotheses = hypotheses(regression(options), n, reference_of(rows));
   section.verdict = judge_theorem_5_1(n);
   section.text =
-      "Risks are halves of mean squared errors. The finite-L risk and its gradient are averaged over "
-      "tokens without sampling; tasks and queries are quadrature nodes, whose error is stated. L(ε) "
-      "is found on whole flows with fixed nodes, from L = " +
-      brief(kShortest) + " on; the nodes move it by the error in the table of what was judged.";
+      "Risks are halves of mean squared errors. The finite-L risk and its gradient are averaged "
+      "over "
+      "tokens without sampling; tasks and queries are quadrature nodes, whose error is stated. "
+      "L(ε) "
+      "is found by whole flows, on independent sets of nodes that give its error.";
   section.formulas = formulas();
   section.figures = figures();
   section.tables = tables(rows);

@@ -122,12 +122,13 @@ Checks transfer_checks(std::span<const LinearAndSoftmax> at) {
 Verdict judge_transfer(std::span<const LinearAndSoftmax> at) {
   if (at.empty()) return fails("no flow was integrated");
   const LinearAndSoftmax &first = at.front(), &last = at.back();
-  return verdict_of(transfer_checks(at), VerdictStatus::holds,
-                    "Trained linear attention ends at its closed form, with and without label noise; "
-                    "the risks of trained softmax and linear attention differ by " +
-                        brief(first.gap()) + " at L = " + brief(first.L) + " and by " +
-                        brief(last.gap()) + " at L = " + brief(last.L) + ", with ratio " +
-                        brief(last.softmax / last.linear) + " there.");
+  return verdict_of(
+      transfer_checks(at), VerdictStatus::holds,
+      "Trained linear attention ends at its closed form, with and without label noise; "
+      "the risks of trained softmax and linear attention differ by " +
+          brief(first.gap()) + " at L = " + brief(first.L) + " and by " + brief(last.gap()) +
+          " at L = " + brief(last.L) + ", with ratio " + brief(last.softmax / last.linear) +
+          " there.");
 }
 
 // ---- page

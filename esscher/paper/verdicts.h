@@ -29,11 +29,11 @@ inline constexpr double kConstantTolerance = 0.01;  // of L D(L) at the longest 
 // Lemma 2.1. The lemma is tested on random Gaussians, and the same test on +-1 tokens must fail.
 struct LemmaNumbers {
   std::int64_t cases = 0;
-  double worst_ratio = 1;      // softmax over the closed form, furthest from 1
-  double worst_third = 4;      // E (1 + u)^3 of standardised outputs u, 4 for a Gaussian
-  double worst_fourth = 3;     // E u^4, 3 for a Gaussian
-  double coin_ratio = 1;       // T[mu](z) / z of +-1 tokens, furthest from 1
-  double coin_fourth = 3;      // E u^4 of their outputs
+  double worst_ratio = 1;   // softmax over the closed form, furthest from 1
+  double worst_third = 4;   // E (1 + u)^3 of standardised outputs u, 4 for a Gaussian
+  double worst_fourth = 3;  // E u^4, 3 for a Gaussian
+  double coin_ratio = 1;    // T[mu](z) / z of +-1 tokens, furthest from 1
+  double coin_fourth = 3;   // E u^4 of their outputs
 };
 inline constexpr double kLemmaError = 1e-11;
 inline constexpr double kLemmaShape = 1e-9;
@@ -65,15 +65,15 @@ Verdict judge_almost_sure(std::span<const GrowingPrompts> laws, int prompts, std
 // Propositions 3.1 and 3.4: what is judged of the curves.
 struct DecayNumbers {
   std::vector<Decay> curves = {};
-  std::vector<Judged> known = {};    // further figures: known answers, tilted moments
-  double first = 0;                  // D(1), where the printed bound is 0
+  std::vector<Judged> known = {};  // further figures: known answers, tilted moments
+  double first = 0;                // D(1), where the printed bound is 0
 };
 Checks decay_checks(const DecayNumbers& n);
 Verdict judge_prop_3_1(const DecayNumbers& n);
 Verdict judge_prop_3_4(const DecayNumbers& n);
 
 // Stability: gaps of gradients along the path, by length, lengths increasing.
-struct GradientGap {
+struct GapPoint {
   std::int64_t L = 0;
   double t = 0;
   double gap = 0;
@@ -83,10 +83,11 @@ struct GradientGap {
 };
 struct GapCurve {
   Features features = Features::gaussian;
-  std::vector<GradientGap> sup = {};     // largest over time, one per length
-  std::vector<GradientGap> judged = {};  // points with an independent value
+  std::vector<GapPoint> sup = {};     // largest over time, one per length
+  std::vector<GapPoint> judged = {};  // points with an independent value
 };
-inline constexpr double kGapFloor = 0.25;  // points with a gap above this share of the sup are judged
+inline constexpr double kGapFloor =
+    0.25;  // points with a gap above this share of the sup are judged
 inline constexpr double kGapTolerance = 0.05;
 Checks stability_checks(std::span<const GapCurve> curves);
 Verdict judge_stability(std::span<const GapCurve> curves);
@@ -120,14 +121,14 @@ Verdict judge_theorem_4_3(std::span<const TaskExcess> tasks);
 struct LengthForEps {
   double eps = 0;
   std::optional<std::int64_t> length = {};  // none if no length was long enough
-  double relative_error = 0;                // quadrature error of the risk there, over eps
+  double error = 0;                         // standard error of the length, from sets of nodes
   IndependentValue expected = {};
 };
 struct Theorem51Numbers {
-  double bayes = 0;              // of the infinite prompt
-  double reference_risk = 0;     // of the infinite-prompt flow
-  double product_error = 0;      // |bA - Sigma^-1| / |Sigma^-1| of it
-  double start_error = 0;        // the same of the start: must not agree
+  double bayes = 0;           // of the infinite prompt
+  double reference_risk = 0;  // of the infinite-prompt flow
+  double product_error = 0;   // |bA - Sigma^-1| / |Sigma^-1| of it
+  double start_error = 0;     // the same of the start: must not agree
   std::vector<EndPoint> trained = {};
   std::vector<double> bayes_at = {};  // Bayes risk at these lengths
   std::vector<LengthForEps> lengths = {};
@@ -139,11 +140,11 @@ Verdict judge_theorem_5_1(const Theorem51Numbers& n);
 // Transfer from linear attention.
 struct LinearAndSoftmax {
   std::int64_t L = 0;
-  double linear = 0;        // limiting risk
-  double closed = 0;        // the same in closed form, from tests/paper/independent.py
-  double noisy = 0;         // with label noise
+  double linear = 0;  // limiting risk
+  double closed = 0;  // the same in closed form, from tests/paper/independent.py
+  double noisy = 0;   // with label noise
   double noisy_closed = 0;
-  double untrained = 0;     // linear risk at Sigma^-1 instead of Gamma_L^-1: must not agree
+  double untrained = 0;  // linear risk at Sigma^-1 instead of Gamma_L^-1: must not agree
   double softmax = 0;
   double softmax_error = 0;
   double softmax_expected = 0;

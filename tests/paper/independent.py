@@ -19,7 +19,7 @@ import sys
 import numpy as np
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-HEADER = os.path.join(HERE, "..", "..", "esscher", "paper", "independent_values.inc")
+VALUES = os.path.join(HERE, "..", "..", "esscher", "paper", "independent_values.inc")
 
 
 # ---- averages over prompts of iid tokens
@@ -379,23 +379,12 @@ class CoinRegression:
         total = 0.0
         for x in self.atoms[: n // 2]:  # the others by symmetry
             scores = self.atoms @ A @ x
-            if self.L == math.inf:
-                w = np.exp(scores - scores.max())
-                total += np.sum((b * (w @ self.atoms) / w.sum() - x) ** 2)
-                continue
             prompt = Prompt(scores, np.full(n, 1 / n), self.L, self.fine)
             for i in range(self.d):
                 error = b * self.atoms[:, i] - x[i]
                 total += prompt.average([(1, error), (1, error)])
             total += b * b * self.sig2 * prompt.average([(2, np.ones(n))])
         return total / n
-
-    def gradient(self, p):
-        out = []
-        for dp in 1e-4 * np.eye(len(p)):
-            value = [self.risk((p + k * dp)[:-1].reshape(self.d, self.d), (p + k * dp)[-1]) for k in (-2, -1, 1, 2)]
-            out.append((value[0] - 8 * value[1] + 8 * value[2] - value[3]) / 12e-4)
-        return np.array(out)
 
     def minimum(self):
         """The smallest risk, from the balanced start: A stays symmetric with equal diagonal (d = 2), so it is
@@ -481,31 +470,6 @@ def gaussian_gaps(cov, L, fine=1.0):
     return out
 
 
-COIN_TIMES = [0.5, 1, 2, 4, 8, 16]
-
-
-def coin_gaps(cov, L, fine=1.0):
-    """The same for +-1 features at COIN_TIMES: (A, b) by the gradient of the exact risk."""
-    d, alpha = len(cov), balanced_alpha(cov)
-    limit, finite = CoinRegression(cov, math.inf, 0.0), CoinRegression(cov, L, 0.0, fine)
-    start = np.append((alpha / math.sqrt(d) * np.eye(d)).ravel(), alpha)
-    path = runge_kutta(lambda p: -limit.gradient(p), start, COIN_TIMES, 10)
-    return [np.linalg.norm(finite.gradient(p) - limit.gradient(p)) for p in path]
-
-
-# ---- Assumption 3.3
-
-def tilted_moment(sigma, p, q):
-    """E |z'|^p |z|^q, z ~ N(0, I), z' ~ N(G a, G): a polynomial, by Gauss and Hermite."""
-    x, w = np.polynomial.hermite_e.hermegauss(12)
-    w = w / w.sum()
-    g1, g2, h1, h2 = (g.ravel() for g in np.meshgrid(x, x, x, x, indexing="ij"))
-    weight = np.prod([g.ravel() for g in np.meshgrid(w, w, w, w, indexing="ij")], 0)
-    k1, k2 = sigma**2, sigma**2 / 2
-    token = (k1 * g1 / 2 + math.sqrt(k1) * h1) ** 2 + (k2 * g2 / 2 + math.sqrt(k2) * h2) ** 2
-    return float(weight @ (token ** (p // 2) * (g1**2 + g2**2) ** (q // 2)))
-
-
 # ---- all values
 
 SIGMAS = [1, 1.2, 1.4142135623730951, 1.7, 2, 2.5, 3, 4]
@@ -536,7 +500,7 @@ def length_for(S, eps, fine):
     return math.exp(x1)
 
 
-def families(small):
+def families():
     """(what, parameter, L, function of the resolution); a function may give a list."""
     tens = [10, 1000, 10**6, 10**8, 10**10, 10**12]
     for sigma in (0.5, 0.6, 0.70710678, 0.9):
@@ -545,9 +509,6 @@ def families(small):
     for L in (10, 100, 1000, 10000):
         for metric in ("output", "grad_v", "grad_u"):
             yield "coin " + metric, 1, L, lambda fine, m=metric, L=L: coin_decay(L, fine)[m]
-    for sigma in (1, 2):
-        for p, q in itertools.product((0, 4, 8), (0, 4, 8)):
-            yield f"moment p={p} q={q}", sigma, 0, lambda fine, a=(sigma, p, q): tilted_moment(*a)
     S2, S3, S5, R5 = power_covariance(2), power_covariance(3), power_covariance(5), released_covariance(5)
     I5, shifted = np.eye(5), np.diag([2.0, 0.5])
     noisy = {"sig2": 0.2}
@@ -577,9 +538,6 @@ def families(small):
                              ("d=3", S3, [10, 30, 100, 300, 1000, 10000, 100000, 1000000])):
         for L in lengths:
             yield "gap " + name, TIMES, L, lambda fine, a=(S, L): gaussian_gaps(*a, fine)
-    for name, S, lengths in (("d=2", S2, [10, 100]), ("d=3", S3, [10, 30, 100, 300])):
-        for L in lengths:
-            yield "coin gap " + name, COIN_TIMES, L, lambda fine, a=(S, L): coin_gaps(*a, fine)
     for L in tens:
         for metric, sigmas in (("output", SIGMAS), ("grad_v", [1, 2])):
             yield metric, sigmas, L, lambda fine, m=metric, s=sigmas, L=L: [decay(L, s, fine)[m, x] for x in s]
@@ -596,15 +554,76 @@ def rows(family):
         yield f'    {{"{what}", {x!r}, {L}, {float(v):.10g}, {abs(v - c):.1e}}},'
 
 
+def stored():
+    """{(what, parameter, L): (value, error)} of the file."""
+    out = {}
+    with open(VALUES, encoding="utf-8") as lines:
+        for line in lines:
+            if line.startswith('    {"'):
+                what, x, L, value, error = line.strip()[1:-2].rsplit(", ", 4)
+                out[what.strip('"'), float(x), int(L)] = float(value), float(error)
+    return out
+
+
 def write():
-    from concurrent.futures import ProcessPoolExecutor  # noqa: F401  (kept single: the order is the file's)
-    lines = [line for family in families(False) for line in rows(family)]
-    with open(HEADER, "w", encoding="utf-8") as out:
+    lines = sorted(line for family in families() for line in rows(family))
+    with open(VALUES, "w", encoding="utf-8") as out:
         out.write("\n".join(
             ["// Made by tests/paper/independent.py, which uses NumPy and no code of this library. Do not edit.",
              "// Each line: what, its parameter (sigma, eps or t; 0: none), L (0: none), value, error.",
              "// clang-format off"] + lines + ["// clang-format on", ""]))
 
 
+def every_coin_prompt(L, a, f, g):
+    """E (sum omega f)(sum omega g) over all prompts of L tokens +-1, scores a s."""
+    total = 0.0
+    for prompt in itertools.product((0, 1), repeat=L):
+        w = np.exp([a * (2 * t - 1) for t in prompt])
+        w /= w.sum()
+        total += (w @ [f[t] for t in prompt]) * (w @ [g[t] for t in prompt])
+    return total / 2**L
+
+
+def check():
+    """The integrals against all prompts, simulated prompts and the file; exits with 1 if one is off."""
+    bad = []
+
+    def compare(what, x, y, allowed):
+        print(f"{what}: {x:.10g} {y:.10g}")
+        if not abs(x - y) <= allowed:
+            bad.append(what)
+
+    f, g = np.array([0.3, -1.2]), np.array([2.0, 0.7])
+    for L in (1, 2, 3, 8):
+        prompt = Prompt([-1.1, 1.1], [0.5, 0.5], L)
+        compare(f"all prompts of {L} tokens", prompt.average([(1, f), (1, g)]), every_coin_prompt(L, 1.1, f, g), 1e-12)
+    rng = np.random.default_rng(1)
+    s = 1.2 * rng.normal(size=(100000, 10))
+    w = np.exp(s) / np.exp(s).sum(1, keepdims=True)
+    S = (w * s).sum(1)
+    v, h = (w * (s - S[:, None]) ** 2).sum(1) - 1.44, (w * w).sum(1)
+    exact = covariance_functions(10, 1.2)
+    for key, x in (("vv", v * v), ("vh", v * h), ("hh", h * h), ("h", h)):
+        compare(f"simulated {key}", exact[key], x.mean(), 5 * x.std() / math.sqrt(len(x)))
+    model = Regression(power_covariance(2), power_covariance(2), 50, sig2=0.1)
+    p = model.start()
+    slope = [(model.risk(p + e)[0] - model.risk(p - e)[0]) / 2e-5 for e in 1e-5 * np.eye(3)]
+    compare("gradient of a risk", 0.0, float(np.linalg.norm(slope - model.risk(p)[1])), 1e-8)
+    known = stored()
+    for what, x, L, compute in families():
+        if what in ("output d=1", "coin output", "linear d=3", "softmax coin") and (what, x, L) in known:
+            value, error = known[what, x, L]
+            compare(f"{what} {x} L = {L}", compute(1.0), value, 1e-8 * abs(value) + error)
+    if bad:
+        sys.exit("off: " + ", ".join(bad))
+
+
 if __name__ == "__main__":
-    pass
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--check", action="store_true")
+    arguments = parser.parse_args()
+    if arguments.write:
+        write()
+    if arguments.check:
+        check()

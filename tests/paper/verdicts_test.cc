@@ -50,8 +50,12 @@ void expect_each_figure_can_fail(const Checks& checks) {
 // ---- Judged
 
 Judged figure(double value, double error, double tolerance) {
-  return {.what = "the risk", .value = value, .error = error, .expected = 2,
-          .source = Source::independent, .tolerance = tolerance};
+  return {.what = "the risk",
+          .value = value,
+          .error = error,
+          .expected = 2,
+          .source = Source::independent,
+          .tolerance = tolerance};
 }
 
 TEST(JudgedTest, IsTwoSided) {
@@ -220,7 +224,7 @@ TEST(DecayVerdict, JudgesPointsExponentsAndConstants) {
 // What the old verdict allowed: D beyond 1e6 off by 41 times, gamma never judged.
 TEST(DecayVerdict, NoticesALongPromptThatIsSlightlyOff) {
   DecayNumbers n = decays(Metric::output);
-  n.curves[1].D.back() *= 1.001;
+  n.curves[1].D.back() *= 1.02;
   expect_fails(judge_prop_3_1(n), "D of σ = 2, L = 1e12");
   n = decays(Metric::output);
   for (std::size_t i = 0; i < 6; ++i) {  // a rate that is off by 3 %
@@ -268,12 +272,12 @@ GapCurve gaps() {
   GapCurve out{.features = Features::gaussian};
   for (const std::int64_t L : {10, 100, 1000}) {
     for (const double gap : {3.0, 2.0, 0.1}) {  // the last is far below the largest
-      const GradientGap g{.L = L,
-                          .t = gap,
-                          .gap = gap / static_cast<double>(L),
-                          .error = 0.01 / static_cast<double>(L),
-                          .gradient = 1,
-                          .expected = IndependentValue{"gap", gap, L, gap / static_cast<double>(L)}};
+      const GapPoint g{.L = L,
+                       .t = gap,
+                       .gap = gap / static_cast<double>(L),
+                       .error = 0.01 / static_cast<double>(L),
+                       .gradient = 1,
+                       .expected = IndependentValue{"gap", gap, L, gap / static_cast<double>(L)}};
       if (gap == 3.0) out.sup.push_back(g);
       out.judged.push_back(g);
     }
@@ -329,7 +333,8 @@ TEST(Theorem43Verdict, IsTwoSided) {
   expect_each_figure_can_fail(theorem_4_3_checks(std::span(&good, 1)));
   TaskExcess plateau = good;  // the old verdict allowed a plateau at 15 % of the first excess
   plateau.at[2].excess = 0.0031;
-  expect_fails(judge_theorem_4_3(std::span(&plateau, 1)), "the excess risk of noisy labels at L = 1e5");
+  expect_fails(judge_theorem_4_3(std::span(&plateau, 1)),
+               "the excess risk of noisy labels at L = 1e5");
   TaskExcess untrained = good;
   untrained.start = untrained.at[2].expected;
   expect_fails(judge_theorem_4_3(std::span(&untrained, 1)), "the check cannot fail");
@@ -343,8 +348,8 @@ Theorem51Numbers theorem51() {
           .start_error = 0.9,
           .trained = ends(),
           .bayes_at = {0, 0, 0},
-          .lengths = {{.eps = 0.1, .length = 172, .relative_error = 0.005,
-                       .expected = {"length", 0.1, 0, 171.4}}}};
+          .lengths = {
+              {.eps = 0.1, .length = 172, .error = 0.9, .expected = {"length", 0.1, 0, 171.4}}}};
 }
 
 TEST(Theorem51Verdict, JudgesRisksParametersAndLengths) {
