@@ -1,10 +1,9 @@
 // esscher config: a commented configuration of a verb, and the JSON schema of all of them.
-#include "esscher/config/keys.h"
-
 #include <memory>
 
 #include "cli/verbs.h"
 #include "esscher/base/error.h"
+#include "esscher/config/keys.h"
 #include "esscher/config/schema.h"
 
 namespace esscher::cli {
@@ -33,7 +32,8 @@ void write(const ConfigOptions& options) {
 void add_config(const Command& app, Globals&) {
   const Command verb = app.add("config", "A commented configuration to start from");
   verb.footer(
-      "Prints every key of a verb with its default and its meaning; what the verb needs is filled in.\n"
+      "Prints every key of a verb with its default and its meaning; what the verb needs is filled "
+      "in.\n"
       "Examples:\n"
       "  esscher config concentration > exp.toml\n"
       "  esscher config icl train > train.toml\n"

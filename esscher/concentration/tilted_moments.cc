@@ -21,7 +21,8 @@ using Series = std::vector<std::vector<T>>;
 
 template <class T>
 Series<T> zero_series(Index rows, Index cols, const T& zero) {
-  return Series<T>(static_cast<std::size_t>(rows), std::vector<T>(static_cast<std::size_t>(cols), zero));
+  return Series<T>(static_cast<std::size_t>(rows),
+                   std::vector<T>(static_cast<std::size_t>(cols), zero));
 }
 
 // (s P + t Q) X for coefficients X of any shape.
@@ -84,7 +85,8 @@ TiltedMoments closed_moments(const GaussianLaw& mu, const GaussianLaw& nu, const
   const Matrix I = Matrix::Identity(dv, dv);
   return {.value = even_entries(form_moments(mean, S, A, B, 5, 5)),
           .std_error = Matrix::Zero(3, 3),
-          .output4 = form_moments(V * mean.head(d), image * nu.cov * image.transpose(), I, I, 3, 1)(2, 0),
+          .output4 =
+              form_moments(V * mean.head(d), image * nu.cov * image.transpose(), I, I, 3, 1)(2, 0),
           .how = "exact"};
 }
 
@@ -150,7 +152,8 @@ TiltedMoments moments_at_queries(const Problem& problem, const Matrix& z, std::u
     }
     // Fresh tokens for each query, so that the spread over queries counts them too.
     const Stream tokens = Stream(seed).split(kTokenStream).split(static_cast<std::uint64_t>(i));
-    const AtQuery x = mu ? gaussian_at(*mu, a) : sampled_at(problem.mu.sample(tokens, kTokens).tokens(), a);
+    const AtQuery x =
+        mu ? gaussian_at(*mu, a) : sampled_at(problem.mu.sample(tokens, kTokens).tokens(), a);
     const double r4 = std::pow(q.squaredNorm(), 2);
     const Vector powers{{1, r4, r4 * r4}};
     for (Index p = 0; p < 3; ++p) {
@@ -167,7 +170,8 @@ TiltedMoments moments_at_queries(const Problem& problem, const Matrix& z, std::u
   const Average mean = average(output4, Vector::Zero(n), drawn);
   out.output4 = mean.value;
   out.output4_error = mean.std_error;
-  out.how = !drawn && mu ? "exact at the given queries" : "estimated from " + std::to_string(n) + " queries";
+  out.how = !drawn && mu ? "exact at the given queries"
+                         : "estimated from " + std::to_string(n) + " queries";
   return out;
 }
 

@@ -23,12 +23,12 @@ Matrix form_moments(const VectorView& mean, const MatrixView& S, const MatrixVie
                     const MatrixView& B, Index rows, Index cols);
 
 struct TiltedMoments {
-  Matrix value;               // [3,3]: row p/4, column q/4
-  Matrix std_error;           // [3,3]; 0 where nothing was sampled
-  double output4 = 0;         // E |T[mu](z)|^4
-  double output4_error = 0;   // its standard error
-  bool finite = true;         // false: Lambda(Uz) is infinite at some queries
-  std::string how = {};       // how they were found, or why they are infinite
+  Matrix value;              // [3,3]: row p/4, column q/4
+  Matrix std_error;          // [3,3]; 0 where nothing was sampled
+  double output4 = 0;        // E |T[mu](z)|^4
+  double output4_error = 0;  // its standard error
+  bool finite = true;        // false: Lambda(Uz) is infinite at some queries
+  std::string how = {};      // how they were found, or why they are infinite
 };
 
 // `queries` are drawn from problem.nu, or taken from its points.

@@ -11,27 +11,35 @@ namespace {
 using K = KeyKind;
 
 TableDeclaration matrix_table() {
-  return {"matrix",
-          "a matrix by its kind",
-          {{"kind", K::word, "", "what the other keys describe",
-            {"identity", "diagonal", "kcm", "dense", "random", "file"}},
-           {"values", K::numbers, "", "diagonal entries (kind = \"diagonal\")"},
-           {"rho", K::number, "", "entries rho^|i-j| (kind = \"kcm\")"},
-           {"rows", K::rows, "", "the rows (kind = \"dense\")"},
-           {"seed", K::integer, "0", "of iid N(0,1) entries (kind = \"random\")"},
-           {"path", K::text, "", "an .npy, .csv, .npz#name or .safetensors#tensor (kind = \"file\")"},
-           {"scale", K::number, "1.0", "a factor"},
-           {"operator_norm", K::number, "", "the matrix is scaled to this operator norm"},
-           {"shape", K::numbers, "", "[rows, cols], where the place leaves it open"}}};
+  return {
+      "matrix",
+      "a matrix by its kind",
+      {{"kind",
+        K::word,
+        "",
+        "what the other keys describe",
+        {"identity", "diagonal", "kcm", "dense", "random", "file"}},
+       {"values", K::numbers, "", "diagonal entries (kind = \"diagonal\")"},
+       {"rho", K::number, "", "entries rho^|i-j| (kind = \"kcm\")"},
+       {"rows", K::rows, "", "the rows (kind = \"dense\")"},
+       {"seed", K::integer, "0", "of iid N(0,1) entries (kind = \"random\")"},
+       {"path", K::text, "", "an .npy, .csv, .npz#name or .safetensors#tensor (kind = \"file\")"},
+       {"scale", K::number, "1.0", "a factor"},
+       {"operator_norm", K::number, "", "the matrix is scaled to this operator norm"},
+       {"shape", K::numbers, "", "[rows, cols], where the place leaves it open"}}};
 }
 
 TableDeclaration measure_table() {
   return {"measure",
           "the law of the tokens",
-          {{"type", K::word, "", "the family",
+          {{"type",
+            K::word,
+            "",
+            "the family",
             {"gaussian", "empirical", "rademacher", "uniform", "sphere", "ball", "categorical",
              "laplace", "mixture", "product", "affine", "sum"},
-            {}, "\"gaussian\""},
+            {},
+            "\"gaussian\""},
            {"dim", K::integer, "", "dimension of a token", {}, {}, "2"},
            {"mean", K::numbers, "", "mean of a gaussian, 0 unless given"},
            {"cov", K::matrix, "1.0", "covariance of a gaussian", {}, "matrix"},
@@ -43,7 +51,12 @@ TableDeclaration measure_table() {
            {"probs", K::numbers, "", "probabilities of a categorical law, equal unless given"},
            {"shift", K::numbers, "", "what an affine image adds, 0 unless given"},
            {"matrix", K::matrix, "1.0", "what an affine image multiplies by", {}, "matrix"},
-           {"parts", K::tables, "", "parts of a mixture, product, sum or affine image", {}, "measure"}}};
+           {"parts",
+            K::tables,
+            "",
+            "parts of a mixture, product, sum or affine image",
+            {},
+            "measure"}}};
 }
 
 TableDeclaration attention_table() {
@@ -62,8 +75,9 @@ TableDeclaration query_table() {
   out.name = "query";
   out.meaning = "the queries: points, or a measure to draw them from";
   for (KeyDeclaration& key : out.keys) key.example = {};
-  out.keys.insert(out.keys.begin(), {{"points", K::rows, "", "given queries, one per row", {}, {}, "[[1, 0]]"},
-                                     {"z", K::numbers, "", "one given query"}});
+  out.keys.insert(out.keys.begin(),
+                  {{"points", K::rows, "", "given queries, one per row", {}, {}, "[[1, 0]]"},
+                   {"z", K::numbers, "", "one given query"}});
   return out;
 }
 
@@ -84,16 +98,23 @@ TableDeclaration lengths_table() {
 }
 
 TableDeclaration sweep_table() {
-  return {"sweep",
-          "what is measured",
-          {{"lengths", K::lengths, "", "prompt lengths, or { from, to, per_decade }", {}, "lengths"},
-           {"metrics", K::words, "", "what is compared with its limit",
-            {"output", "grad_v", "grad_u", "grad_k", "grad_q"}},
-           {"engine", K::word, "\"auto\"", "how finite prompts are averaged over",
-            {"auto", "exact", "sampled", "direct"}},
-           {"queries", K::integer, "512", "queries to draw, where they are drawn"},
-           {"replicates", K::integer, "8", "prompts per query, where they are drawn"},
-           {"eps", K::numbers, "", "excess risks whose prompt length is asked for (icl compare)"}}};
+  return {
+      "sweep",
+      "what is measured",
+      {{"lengths", K::lengths, "", "prompt lengths, or { from, to, per_decade }", {}, "lengths"},
+       {"metrics",
+        K::words,
+        "",
+        "what is compared with its limit",
+        {"output", "grad_v", "grad_u", "grad_k", "grad_q"}},
+       {"engine",
+        K::word,
+        "\"auto\"",
+        "how finite prompts are averaged over",
+        {"auto", "exact", "sampled", "direct"}},
+       {"queries", K::integer, "512", "queries to draw, where they are drawn"},
+       {"replicates", K::integer, "8", "prompts per query, where they are drawn"},
+       {"eps", K::numbers, "", "excess risks whose prompt length is asked for (icl compare)"}}};
 }
 
 TableDeclaration task_table() {
@@ -104,23 +125,36 @@ TableDeclaration task_table() {
            {"noise_variance", K::number, "0.0", "variance of the noise on labels"},
            {"query_noise", K::boolean, "false", "the label of the query is noisy too"},
            {"prompt_cov", K::matrix, "1.0", "covariance of the features", {}, "matrix"},
-           {"query_cov", K::matrix, "", "of the query's features, prompt_cov unless given", {}, "matrix"},
-           {"features", K::word, "\"gaussian\"", "law of the features",
+           {"query_cov",
+            K::matrix,
+            "",
+            "of the query's features, prompt_cov unless given",
+            {},
+            "matrix"},
+           {"features",
+            K::word,
+            "\"gaussian\"",
+            "law of the features",
             {"gaussian", "rademacher", "uniform", "sphere"}}}};
 }
 
 TableDeclaration head_table() {
   return {"head",
           "one head of a start",
-          {{"U", K::matrix, "", "scores", {}, "matrix"}, {"V", K::matrix, "", "what is read", {}, "matrix"}}};
+          {{"U", K::matrix, "", "scores", {}, "matrix"},
+           {"V", K::matrix, "", "what is read", {}, "matrix"}}};
 }
 
 TableDeclaration init_table() {
   return {"init",
           "the start of training",
-          {{"kind", K::word, "\"balanced\"", "the family of starts; \"torch\" for several heads",
+          {{"kind",
+            K::word,
+            "\"balanced\"",
+            "the family of starts; \"torch\" for several heads",
             {"torch", "balanced", "identity", "dense"}},
-           {"alpha", K::number, "", "size of a balanced start, half of the theorem's bound unless given"},
+           {"alpha", K::number, "",
+            "size of a balanced start, half of the theorem's bound unless given"},
            {"shape", K::matrix, "", "Theta Theta' of a balanced start", {}, "matrix"},
            {"seed", K::integer, "", "of a random start, the seed of the run unless given"},
            {"scale", K::number, "0.01", "of an identity start"},
@@ -133,7 +167,10 @@ TableDeclaration model_table() {
   return {"model",
           "the model that is trained",
           {{"kind", K::word, "\"softmax\"", "attention of the model", {"softmax", "linear"}},
-           {"parametrisation", K::word, "\"UV\"", "the coordinates of training",
+           {"parametrisation",
+            K::word,
+            "\"UV\"",
+            "the coordinates of training",
             {"UV", "KQV", "KQVO", "block"}},
            {"heads", K::integer, "1", "number of heads"},
            {"key_dim", K::integer, "", "rows of K and Q, dim + 1 unless given"},
@@ -154,7 +191,10 @@ TableDeclaration train_table() {
            {"weight_decay", K::number, "0.0", "of every optimiser"},
            {"batch", K::integer, "128", "fresh prompts per step"},
            {"steps", K::integer, "10000", "steps"},
-           {"gradient", K::word, "\"auto\"", "how the gradient of a step is made",
+           {"gradient",
+            K::word,
+            "\"auto\"",
+            "how the gradient of a step is made",
             {"auto", "sampled", "direct", "exact"}},
            {"loss", K::word, "\"half\"", "half or whole squared error", {"half", "mse"}},
            {"curve_block", K::integer, "100", "steps per point of the loss curve"},
@@ -188,8 +228,8 @@ TableDeclaration preset_table() {
 
 const std::vector<TableDeclaration>& tables_once() {
   static const std::vector<TableDeclaration> kTables{
-      measure_table(), attention_table(), query_table(), reference_table(), sweep_table(),
-      lengths_table(), task_table(),      model_table(), init_table(),      head_table(),
+      measure_table(), attention_table(), query_table(),  reference_table(), sweep_table(),
+      lengths_table(), task_table(),      model_table(),  init_table(),      head_table(),
       train_table(),   flow_table(),      preset_table(), matrix_table()};
   return kTables;
 }
@@ -238,7 +278,8 @@ void check_table(const TableDeclaration& declared, const ConfigValue& value,
 
 constexpr std::string_view kMatrices =
     "\n# A matrix is a number x (x times the identity), rows [[..], ..], or a table:\n"
-    "#   { kind = \"identity\" }, { kind = \"diagonal\", values = [1, 2] }, { kind = \"kcm\", rho = 0.5 },\n"
+    "#   { kind = \"identity\" }, { kind = \"diagonal\", values = [1, 2] }, { kind = \"kcm\", rho "
+    "= 0.5 },\n"
     "#   { kind = \"random\", seed = 1 }, { kind = \"file\", path = \"U.npy\" }; each with scale, "
     "operator_norm, shape.\n";
 

@@ -37,7 +37,8 @@ Json shape_of(const KeyDeclaration& key) {
       return one_of({type("number"), array_of(array_of(type("number"))), reference(key.table)});
     case KeyKind::length: return one_of({type("integer"), {{"const", "inf"}}});
     case KeyKind::lengths:
-      return one_of({array_of(one_of({type("integer"), {{"const", "inf"}}})), reference(key.table)});
+      return one_of(
+          {array_of(one_of({type("integer"), {{"const", "inf"}}})), reference(key.table)});
     case KeyKind::table: return reference(key.table);
     case KeyKind::tables: return array_of(reference(key.table));
   }

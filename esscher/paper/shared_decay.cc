@@ -75,8 +75,9 @@ Setting coin_setting(const Options& options) {
   out.problem.mu = Rademacher(2);
   out.study.lengths = length_grid(1, options.pick<std::int64_t>(1000, 10000, 100000), 2);
   out.study.engine = Engine::direct;
-  out.study.queries = options.pick(64, 256, 512);
-  out.study.replicates = 4;
+  // So many that an error of D beyond a fifth would be noticed.
+  out.study.queries = options.pick(4096, 8192, 8192);
+  out.study.replicates = 2;
   out.study.seed = options.seed;
   return out;
 }
@@ -147,6 +148,7 @@ std::vector<Decay> read_decays(std::span<const DecayRow> rows) {
     Decay& curve = out.back();
     curve.L.push_back(row.L.value().count());
     curve.D.push_back(row.D.value());
+    curve.std_error.push_back(row.std_error.value_or(kNaN));
     curve.low.push_back(row.low.value_or(kNaN));
     curve.high.push_back(row.high.value_or(kNaN));
   }

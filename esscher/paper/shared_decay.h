@@ -91,7 +91,7 @@ struct Decay {
   double constant = 0;  // lim L D(L); not finite in the slow regime
   Engine engine = Engine::exact;
   std::vector<std::int64_t> L = {};
-  std::vector<double> D = {}, low = {}, high = {};
+  std::vector<double> D = {}, std_error = {}, low = {}, high = {};
   // -log(D_j/D_i)/log(L_j/L_i) over the last two decades, or all of a shorter curve.
   [[nodiscard]] double last_exponent() const;
   [[nodiscard]] double scaled_end() const;  // L D(L) of the longest prompt

@@ -4,21 +4,19 @@
 #include <cmath>
 
 #include "esscher/base/error.h"
+#include "esscher/base/number_text.h"
+#include "esscher/paper/verdicts.h"
 #include "esscher/risk/closed_form.h"
 #include "esscher/training/start.h"
 
 namespace esscher::paper {
-namespace {
 
-// |b A - Gamma^-1| / |Gamma^-1| of a block readout.
 double limit_error(const LinearRegressionTask& task, const Readout& end, Length length) {
   const Index d = task.dim;
   const Matrix inverse = effective_covariance(task, length).inverse();
   const Matrix product = end.r(d) * end.U.topLeftCorner(d, d);
   return (product - inverse).norm() / inverse.norm();
 }
-
-}  // namespace
 
 LinearRegressionTask regression(const Options& options) {
   return LinearRegressionTask::with_covariance(power_covariance(options.pick<Index>(2, 3, 3), 0.5));
@@ -66,12 +64,14 @@ TrainingRow reference_row(const std::string& setting, const TwinSetup& setup) {
 }
 
 TwinRows twin_rows(const std::string& setting, const TwinSetup& setup, ModelKind kind,
-                   Length length) {
+                   Length length, const std::optional<RiskOptions>& test) {
   const FlowResult reference = reference_flow(setup);
   const Twin twin = twin_flow(setup, reference, kind, length);
   if (twin.status == FlowStatus::failed) {
     throw RuntimeFailure("paper: the flow at L = " + length.text() + " failed");
   }
+  const Estimate limiting =
+      test ? risk(setup.task, twin.end, kind, length, *test) : twin.limiting_risk;
   const Readout at_end = setup.space.readout(reference.end().theta);
   const Readout change{twin.end.U - at_end.U, twin.end.r - at_end.r};
   const Length limit = kind == ModelKind::linear ? length : Length::infinity();
@@ -80,8 +80,8 @@ TwinRows twin_rows(const std::string& setting, const TwinSetup& setup, ModelKind
                         .model = kind,
                         .L = length,
                         .status = twin.status,
-                        .risk = twin.limiting_risk.value,
-                        .std_error = twin.limiting_risk.std_error,
+                        .risk = limiting.value,
+                        .std_error = limiting.std_error,
                         .reference_risk = reference.end().risk,
                         .distance = change.norm() / at_end.norm(),
                         .limit_error = limit_error(setup.task.regression(), twin.end, limit),
@@ -97,6 +97,46 @@ TwinRows twin_rows(const std::string& setting, const TwinSetup& setup, ModelKind
                          .reference_risk = p.reference_risk});
   }
   return rows;
+}
+
+void add_ends(Checks& checks, const std::string& which, std::span<const EndPoint> at,
+              Source source) {
+  std::vector<std::int64_t> lengths;
+  std::vector<double> values;
+  for (const EndPoint& e : at) {
+    checks.figures.push_back({.what = which + " at L = " + brief(e.L),
+                              .value = e.excess,
+                              .error = e.error,
+                              .expected = e.expected,
+                              .expected_error = e.expected_error,
+                              .source = source,
+                              .tolerance = kFlowTolerance});
+    lengths.push_back(e.L);
+    values.push_back(e.excess);
+  }
+  must_fall(checks, which, lengths, values);
+  if (at.size() < 2) return;
+  const EndPoint &a = at[at.size() - 2], &b = at.back();
+  const auto x1 = static_cast<double>(a.L), x2 = static_cast<double>(b.L);
+  const Exponent rate = exponent_between(x1, a.excess, a.error, x2, b.excess, b.error);
+  const Exponent known =
+      exponent_between(x1, a.expected, a.expected_error, x2, b.expected, b.expected_error);
+  Judged judged{
+      .what = "the exponent of " + which + " from L = " + brief(a.L) + " to L = " + brief(b.L),
+      .value = rate.value,
+      .error = rate.error,
+      .expected = known.value,
+      .expected_error = known.error,
+      .source = source,
+      .tolerance = kFlowTolerance};
+  checks.figures.push_back(judged);
+  if (a.L < kRateFrom) return;
+  judged.what += ", as predicted";
+  judged.expected = 1;
+  judged.expected_error = 0;
+  judged.source = Source::exponent;
+  judged.tolerance = kRateTolerance;
+  checks.figures.push_back(std::move(judged));
 }
 
 double falling_exponent(std::span<const double> x, std::span<const double> y) {

@@ -78,16 +78,20 @@ LinearRegressionTask regression(const Options& options);
 TwinSetup twin_setup(const Options& options, const LinearRegressionTask& task);
 double start_alpha(const LinearRegressionTask& task);
 
-// One flow beside the reference, and its path. Throws RuntimeFailure if it failed.
+// One flow beside the reference, and its path; `test` are other nodes or draws for the risk at its
+// end. Throws RuntimeFailure if it failed.
 struct TwinRows {
   TrainingRow end;
   std::vector<TrainingRow> path;
 };
 TwinRows twin_rows(const std::string& setting, const TwinSetup& setup, ModelKind kind,
-                   Length length);
+                   Length length, const std::optional<RiskOptions>& test = {});
 
 // The flow at L = infinity alone.
 TrainingRow reference_row(const std::string& setting, const TwinSetup& setup);
+
+// |b A - Gamma^-1| / |Gamma^-1| of a block readout, Gamma = effective_covariance.
+double limit_error(const LinearRegressionTask& task, const Readout& end, Length length);
 
 // -slope of log y on log x by least squares.
 double falling_exponent(std::span<const double> x, std::span<const double> y);

@@ -51,7 +51,8 @@ TEST(TiltedMoments, OfOneDimensionByQuadrature) {
       const double z = mean + std::sqrt(s) * x;
       const double token = m + g * u * z + std::sqrt(g) * y;
       for (Index i = 0; i < 3; ++i) {
-        for (Index j = 0; j < 3; ++j) want(i, j) += weight * std::pow(token, 4 * i) * std::pow(z, 4 * j);
+        for (Index j = 0; j < 3; ++j)
+          want(i, j) += weight * std::pow(token, 4 * i) * std::pow(z, 4 * j);
       }
       output4 += weight * std::pow(1.5 * (m + g * u * z), 4);
     }

@@ -96,8 +96,7 @@ TEST(ConfigKeys, EveryKeyThatIsReadIsDeclared) {
     if (verb.name == "attend") continue;
     const Config config = Config::parse(config_template(verb.name), "template");
     read_as(verb.name, config);
-    EXPECT_NO_THROW(check_known_keys(parse_toml(config.resolved_toml(), "resolved")))
-        << verb.name;
+    EXPECT_NO_THROW(check_known_keys(parse_toml(config.resolved_toml(), "resolved"))) << verb.name;
   }
   for (const Preset& preset : presets()) EXPECT_NO_THROW(load_preset(preset.name).check_known());
 }
