@@ -253,11 +253,14 @@ std::vector<ExperimentRow> train(const Options& options, const TrainingCell& cel
     ends.push_back(trainer.theta());
   }
   if (cell.length != Length(lengths(options).back()) && !cell.length.is_infinite()) return rows;
-  const auto by_error = [](const ExperimentRow& a, const ExperimentRow& b) {
-    return a.mse < b.mse;
-  };
-  const auto [best, worst] = std::minmax_element(rows.begin(), rows.end(), by_error);
-  const std::int64_t picked[] = {best->start.value(), worst->start.value()};
+  // The best and the worst of those that did not diverge.
+  std::vector<std::pair<double, std::int64_t>> order;
+  for (const ExperimentRow& row : rows) {
+    if (row.status == name(TrainStatus::running)) order.emplace_back(row.mse, row.start.value());
+  }
+  if (order.empty()) return rows;
+  std::sort(order.begin(), order.end());
+  const std::int64_t picked[] = {order.front().second, order.back().second};
   for (const std::int64_t start : picked) {
     rows.push_back(
         stationary_row(options, cell, space, ends.at(static_cast<std::size_t>(start - 1))));
@@ -509,13 +512,13 @@ std::string length_text(Length L) { return L.is_infinite() ? "∞" : brief(L.cou
 
 std::map<std::string, Sheet> datasets(std::span<const TheoremStart> curves,
                                       std::span<const Ends> ends) {
-  Sheet theorem{.columns = {"experiment", "model", "L", "excess", "low", "high"}, .rows = {}};
-  Sheet expected{.columns = {"experiment", "model", "L", "excess"}, .rows = {}};
+  Sheet theorem{.columns = {"model", "L", "excess", "low", "high"}, .rows = {}};
+  Sheet expected{.columns = {"model", "L", "excess"}, .rows = {}};
   for (const TheoremStart& curve : curves) {
+    const std::string label = std::string(name(curve.model)) + ", " + curve.preset;
     for (const EndPoint& e : curve.at) {
-      theorem.add(curve.preset, curve.model, e.L, e.excess, e.excess - 2 * e.error,
-                  e.excess + 2 * e.error);
-      expected.add(curve.preset, curve.model, e.L, e.expected);
+      theorem.add(label, e.L, e.excess, e.excess - 2 * e.error, e.excess + 2 * e.error);
+      expected.add(label, e.L, e.expected);
     }
   }
   Sheet points{.columns = {"L", "mse", "model"}, .rows = {}};
@@ -545,7 +548,6 @@ std::vector<Figure> figures() {
                       .low = "low",
                       .high = "high",
                       .reference_data = "experiment_expected",
-                      .facet = "experiment",
                       .height = 280},
        .caption =
            "From the theorem's start: mean squared error above the label noise at the end of "
