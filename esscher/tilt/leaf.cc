@@ -109,7 +109,9 @@ class Leaf {
     const auto pad = [N](std::size_t n) { return (n + N - 1) / N * N; };
     const std::size_t dk = pad(static_cast<std::size_t>(task_.keys.d));
     const std::size_t dv = pad(static_cast<std::size_t>(task_.values.d));
-    const std::size_t width = std::max(dk, dv), tile = tile_ + kColumnUnit * N;
+    // Padded, or buffers behind the first would not be aligned where a vector has more lanes than
+    // what the tile is a multiple of.
+    const std::size_t width = std::max(dk, dv), tile = pad(tile_) + kColumnUnit * N;
     const std::size_t rows = short_ ? 0 : tile_;
     const std::size_t second = task_.second ? width * width : 0;
     const std::size_t total = width * (8 + 2 * rows) + 3 * tile + second +

@@ -92,7 +92,7 @@ TEST_F(Icl, AnyTrainedModelCanBeShifted) {
     EXPECT_THAT(messages(), ::testing::HasSubstr("20/20 steps"));
     EXPECT_THAT(messages(), ::testing::Not(::testing::HasSubstr("\r")));
     const Json rows = json("icl risk --model " + out + risk).at("rows");
-    EXPECT_EQ(rows[0].at("engine"), std::string(heads) == "1" ? "exact" : "sampled");
+    EXPECT_EQ(rows[0].at("engine"), std::string(heads) == "1" ? "quadrature" : "sampled");
     EXPECT_GT(rows[0].at("risk"), 0);
     EXPECT_EQ(json("icl risk --model " + out + "/icl-train.json" + risk).at("rows"), rows);
   }
