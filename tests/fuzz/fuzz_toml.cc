@@ -37,6 +37,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const ConfigValue again = parse_toml(write_toml(value), "again");
     fuzz::require(same_data(value, again) && write_toml(again) == write_toml(value));
     Config config = Config::parse(text, "fuzz");
+    try {
+      config.check_known();
+    } catch (const ConfigError&) {
+    }
     read_all(config.root());
     config.set(text.substr(0, text.find('\n')));
     config.check_all_used();

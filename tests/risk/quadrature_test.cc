@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "esscher/base/error.h"
-#include "esscher/base/parallel.h"
 #include "esscher/risk/closed_form.h"
 #include "esscher/training/flow.h"
 #include "esscher/training/start.h"
@@ -18,6 +17,7 @@ namespace {
 
 using testing::agree;
 using testing::close;
+using testing::expect_same_bits_for_any_threads;
 using testing::general_task;
 using testing::random_readout;
 
@@ -96,15 +96,7 @@ TEST(SoftmaxRisk, SameBitsForAnyThreads) {
   const LinearRegressionTask task = general_task(3, Stream(12));
   const SoftmaxRisk risk(task, 100, regression_nodes(task, 11, Stream(13)));
   const Readout at = random_readout(4, 0.5, Stream(14));
-  Readout one, many;
-  set_thread_count(1);
-  const double a = risk(at, &one);
-  set_thread_count(3);
-  const double b = risk(at, &many);
-  set_thread_count(0);
-  EXPECT_EQ(a, b);
-  EXPECT_EQ(one.U, many.U);
-  EXPECT_EQ(one.r, many.r);
+  expect_same_bits_for_any_threads(risk, at);
 }
 
 TEST(SoftmaxRisk, FlowStaysInTheBlockAndBeatsItsStart) {

@@ -4,7 +4,6 @@
 
 #include <cmath>
 
-#include "esscher/base/parallel.h"
 #include "esscher/estimate/interval.h"
 #include "esscher/risk/closed_form.h"
 #include "tests/risk/query_grid.h"
@@ -15,6 +14,7 @@ namespace esscher {
 namespace {
 
 using testing::close;
+using testing::expect_same_bits_for_any_threads;
 using testing::general_task;
 using testing::query_grid;
 using testing::random_readout;
@@ -75,15 +75,7 @@ TEST(QueryRisk, SameBitsForAnyThreads) {
   const QueryRisk risk(
       task, NodeTables(100),
       query_nodes(task, query_normals(task, 11, Stream(6)), score_forms(task, at)));
-  Readout one, many;
-  set_thread_count(1);
-  const double a = risk(at, &one);
-  set_thread_count(3);
-  const double b = risk(at, &many);
-  set_thread_count(0);
-  EXPECT_EQ(a, b);
-  EXPECT_EQ(one.U, many.U);
-  EXPECT_EQ(one.r, many.r);
+  expect_same_bits_for_any_threads(risk, at);
 }
 
 // Rare queries carry the excess: lambda = 1.22, and at L = 1e9 they are four standard deviations

@@ -1,11 +1,14 @@
 // Tasks and readouts the tests share.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
 
 #include "esscher/base/estimate.h"
+#include "esscher/base/parallel.h"
 #include "esscher/risk/readout.h"
 #include "esscher/task/features.h"
 #include "esscher/task/regression.h"
@@ -57,6 +60,20 @@ template <class Risk>
   Readout gradient;
   risk(at, &gradient);
   return gradient_check(value, flat(at), flat(gradient), tolerance);
+}
+
+// The value and the gradient of a risk are the same bits for one thread and for three.
+template <class Risk>
+void expect_same_bits_for_any_threads(const Risk& risk, const Readout& at) {
+  Readout one, many;
+  set_thread_count(1);
+  const double a = risk(at, &one);
+  set_thread_count(3);
+  const double b = risk(at, &many);
+  set_thread_count(0);
+  EXPECT_EQ(a, b);
+  EXPECT_EQ(one.U, many.U);
+  EXPECT_EQ(one.r, many.r);
 }
 
 }  // namespace esscher::testing
