@@ -267,8 +267,7 @@ void check_value(const KeyDeclaration& key, const ConfigValue& value, const std:
 void check_table(const TableDeclaration& declared, const ConfigValue& value,
                  const std::string& path) {
   for (const auto& [name, item] : *value.map()) {
-    const auto key = std::find_if(declared.keys.begin(), declared.keys.end(),
-                                  [&](const KeyDeclaration& k) { return k.name == name; });
+    const auto key = std::ranges::find(declared.keys, name, &KeyDeclaration::name);
     if (key == declared.keys.end()) {
       fail_unknown(item, path + "." + name, name, names_of(declared));
     }

@@ -13,7 +13,8 @@
 namespace esscher::paper {
 
 enum class ExperimentPreset { intended, released };
-inline constexpr ExperimentPreset kPresets[] = {ExperimentPreset::intended, ExperimentPreset::released};
+inline constexpr ExperimentPreset kPresets[] = {ExperimentPreset::intended,
+                                                ExperimentPreset::released};
 
 constexpr auto enum_names(ExperimentPreset) {
   return EnumNames<ExperimentPreset, 2>{

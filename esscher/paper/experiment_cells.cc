@@ -176,7 +176,8 @@ std::vector<ExperimentRow> train(const Options& options, const TrainingCell& cel
     rows.back().bayes_error = 2 * bayes.std_error;
     ends.push_back(trainer.theta());
   }
-  if (cell.length != Length(default_lengths(options).back()) && !cell.length.is_infinite()) return rows;
+  if (cell.length != Length(default_lengths(options).back()) && !cell.length.is_infinite())
+    return rows;
   // The best and the worst of those that did not diverge.
   std::vector<std::pair<double, std::int64_t>> order;
   for (const ExperimentRow& row : rows) {
