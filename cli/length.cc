@@ -50,12 +50,13 @@ std::int64_t bound_answer(const Problem& problem, const LengthAnswer& answer,
                           const LengthOptions& options) {
   const bool closed = answer.engine == Engine::exact && problem.nu && gaussian_law(problem.mu) &&
                       gaussian_law(*problem.nu);
-  const StudyOptions sweep{.lengths = length_grid(4, closed ? 1000000 : 2000, closed ? 1 : 3),
-                           .metrics = {options.metric},
-                           .engine = answer.engine,
-                           .queries = options.queries,
-                           .replicates = options.replicates,
-                           .seed = options.seed};
+  const StudyOptions sweep{
+      .lengths = length_grid(4, closed ? 1000000 : 2000, closed ? 1 : 3),
+      .metrics = {options.metric},
+      .engine = answer.engine == Engine::quadrature ? Engine::exact : answer.engine,
+      .queries = options.queries,
+      .replicates = options.replicates,
+      .seed = options.seed};
   const StudyResult curve = study(problem, sweep);
   const auto p = options.metric == Metric::output ? Proposition::prop31 : Proposition::prop34;
   const BoundReport bound = check_bound(p, problem, curve, options.seed);

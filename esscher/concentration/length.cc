@@ -327,6 +327,7 @@ LengthAnswer shortest_length(const Problem& problem, const LengthOptions& o) {
   if (o.engine == Engine::automatic && answer.engine == Engine::sampled) {
     answer.explanation += "; " + plan.choice.reason;
   }
+  answer.engine = plan.made_by();
   return answer;
 }
 

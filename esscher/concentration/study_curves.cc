@@ -152,7 +152,7 @@ Study::State::Curve Study::State::query_curve(Metric metric, const QueryTable& t
     const TwoLevel t = average_of(value.col(l), table.error.col(l), independent.col(l), squares);
     StudyRow r{.L = options.lengths[static_cast<std::size_t>(l)],
                .metric = metric,
-               .engine = plan.choice.engine,
+               .engine = plan.made_by(),
                .value = t.mean,
                .std_error = t.std_error,
                .ci = t.ci,
