@@ -27,20 +27,17 @@ struct PlanOptions {
 
 struct QueryPlan {
   EngineChoice choice;
-  std::optional<GaussianLaw>
-      mu = {},
-      nu = {
-          // How an average over these queries was made: quadrature where prompts are exact and queries are
-          // drawn or nodes, because their error is left to state.
-          [[nodiscard]] Engine made_by()
-              const {const bool is_sampled = !average && queries.level != Queries::fixed;
-  return choice.engine == Engine::exact && is_sampled ? Engine::quadrature : choice.engine;
-}
-};                                            // namespace esscher
-std::optional<GaussianAverage> average = {};  // exact in tokens and queries
-QuerySet queries = {};                        // empty where `average` answers
-}
-;
+  std::optional<GaussianLaw> mu = {}, nu = {};  // where they are Gaussian
+  std::optional<GaussianAverage> average = {};  // exact in tokens and queries
+  QuerySet queries = {};                        // empty where `average` answers
+
+  // How an average over these queries was made: quadrature where prompts are exact and queries are
+  // drawn or nodes, because their error is left to state.
+  [[nodiscard]] Engine made_by() const {
+    const bool is_sampled = !average && queries.level != Queries::fixed;
+    return choice.engine == Engine::exact && is_sampled ? Engine::quadrature : choice.engine;
+  }
+};
 
 // Gaussian tokens and queries are averaged in closed form, mixtures of tokens over nets of Gaussian
 // queries, everything else over queries drawn or given. The engine is chosen by the largest tau of
