@@ -51,6 +51,7 @@ PromptMoments::PromptMoments(Index components, Vector origin_k, Vector origin_v)
 void PromptMoments::add(const MatrixView& keys, const MatrixView& values,
                         const MatrixView& responsibilities) {
   const Index n = keys.rows();
+  if (n == 0) return;  // an empty matrix has no address to count from
   count_ += static_cast<double>(n);
   Matrix k_rows(n, keys.cols());
   Matrix v_rows(n, values.cols());
