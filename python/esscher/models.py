@@ -26,10 +26,10 @@ def risk(
     """Half the mean squared error of the head (U, r) at this prompt length, by the best formula there is.
 
     R_L = E (r' zbar - y)^2 / 2. Gaussian regression: closed forms (the engine of the answer is "exact"), or
-    quadrature over tasks and queries with exact tokens ("quadrature"; softmax, finite L). Other features and your own tasks (``UserTask``): the mean over ``draws``
-    draws of the task. engine, for a finite prompt of such a task: "exact" averages over prompts without
-    drawing them, where the law of the tokens is Gaussian; "direct" draws every token; "auto" is exact
-    where it can be. at may be a list of heads, whose predictions add (``train(..).heads``): several are
+    quadrature over tasks and queries with exact tokens ("quadrature"; softmax, finite L). Other features and
+    your own tasks (``UserTask``): the mean over ``draws`` draws of the task. engine, for a finite prompt of
+    such a task: "exact" averages over prompts without drawing them, where the law of the tokens is Gaussian;
+    "direct" draws every token; "auto" is exact where it can be. at may be a list of heads, whose predictions add (``train(..).heads``): several are
     simulated on ``draws`` prompts, without tokens where features are Gaussian.
 
     >>> import esscher as es
