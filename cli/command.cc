@@ -41,6 +41,11 @@ std::vector<std::string> option_names(const CLI::App& app) {
   return out;
 }
 
+// A command that takes words of its own, such as a folder, may have any word in the place of a verb.
+bool takes_words(const CLI::App& app) {
+  return !app.get_options([](const CLI::Option* o) { return o->get_positional(); }).empty();
+}
+
 // What CLI11 only calls unexpected: a misspelt verb, or an option that the verb does not have.
 std::string unexpected(const CLI::App& root, const std::vector<std::string>& words) {
   const CLI::App* app = &root;
@@ -51,7 +56,7 @@ std::string unexpected(const CLI::App& root, const std::vector<std::string>& wor
         app->get_subcommands([&](const CLI::App* a) { return a->get_name() == word; });
     if (verbs.empty()) {
       const std::vector<std::string> known = verb_names(*app);
-      if (known.empty()) break;
+      if (known.empty() || takes_words(*app)) break;
       return "there is no verb '" + word + "' of " + path + ", " + suggest(word, known);
     }
     app = verbs.front();

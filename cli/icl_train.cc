@@ -94,8 +94,8 @@ void icl_train(const Globals& globals, const IclOptions& options) {
   print_result(globals, "icl-train", document,
                fmt::format("{} after {} steps; {}\n", document.at("status").get<std::string>(),
                            result.steps, end_text(result, plan.config)));
-  if (result.status ==
-      TrainStatus::diverged) {  // the result is printed; scripts notice the exit code
+  // The result is printed; scripts notice the exit code.
+  if (result.status == TrainStatus::diverged) {
     throw RuntimeFailure("the training diverged; try a smaller train.learning_rate");
   }
 }

@@ -165,6 +165,8 @@ TEST_F(Program, SlipsGetTheNearestWord) {
            Case{"icl train -s task.dim=2 -s train.lr=0.1", "expected one of length, optimizer"},
            Case{"config lenght", "there is no configuration of lenght, did you mean length?"},
            Case{"config", "expected a verb or --schema"},
+           // The folder is no misspelt verb.
+           Case{"runs results --jsonn", "esscher runs has no option --jsonn, did you mean --json?"},
        }) {
     const Outcome got = run(bad.arguments);
     EXPECT_EQ(got.code, 2) << bad.arguments;
