@@ -1,9 +1,9 @@
 // How long is long enough: the smallest L with D(L) <= eps.
 //
 //   certified   D itself is evaluated, D(L) <= eps < D(L-1): queries are averaged in closed form or
-//               given, and no token is sampled. D is also evaluated on a grid, powers of two up
-//               to 10^6 and of sixteen up to 10^15: no shorter length of the grid is enough, and the answer says
-//               whether D stays below eps on the longer ones
+//               given, and no token is sampled. D is also evaluated on a grid, powers of 2 up to
+//               10^6 and of 16 up to 10^15: no shorter length of the grid is enough, and the
+//               answer says whether D stays below eps on the longer ones
 //   estimated   queries stand for their law, or prompts are sampled: a bracket holds the answer
 //               except with the error probability stated. Sampling engines bisect on estimates; a
 //               step decides when an interval excludes eps, drawing more queries first

@@ -78,7 +78,8 @@ std::string bracket_text(const LengthAnswer& answer) {
 
 std::string rise_text(const LengthAnswer& answer) {
   if (!answer.rises_at) {
-    return "D stays below eps for all longer prompts on the grid (powers of two, up to 1e15)";
+    return "D stays below eps for all longer prompts on the grid (powers of 2 up to 1e6, of 16 up "
+           "to 1e15)";
   }
   const std::string rise = "but D rises above eps again: D(" + std::to_string(*answer.peak_length) +
                            ") = " + brief(*answer.peak_value) + " > eps";
