@@ -15,6 +15,7 @@ from math import inf
 
 from ._esscher import commit
 from ._esscher import version as __version__
+from .algebra import Weighted
 from .attention import Attention, Gradients, MultiHead, MultiHeadGradients
 from .charts import Chart
 from .concentration import (
@@ -140,5 +141,6 @@ __all__ = [
     "universal",
     "UserMeasure",
     "UserTask",
+    "Weighted",
     "__version__",
 ]

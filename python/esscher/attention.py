@@ -8,6 +8,7 @@ from typing import Any, Dict, List, Optional, Sequence
 import numpy as np
 
 from . import _esscher
+from .recorded import Recorded
 from .types import Array, ArrayLike, MeasureLike
 
 
@@ -58,8 +59,8 @@ class MultiHeadGradients:
         return _same_arrays(self, other)
 
 
-class Attention(_esscher.Attention):
-    """One head. ``Attention(U=U, V=V)``, or ``Attention(K=K, Q=Q, V=V, scale=s)`` with U = s K'Q.
+class Attention(Recorded, _esscher.Attention):
+    """One head. ``Attention(U=U, V=V)``, or ``Attention(K=K, Q=Q, V=V, score_scale=s)`` with U = s K'Q.
 
     U [d,d], V [dv,d], K and Q [dk,d]; V is the identity unless given. The same call serves a finite
     prompt (an array of tokens [n,d]) and an infinite one (any measure). Arrays of float64 or float32
@@ -73,6 +74,8 @@ class Attention(_esscher.Attention):
     array([0.5, 0.5])
     """
 
+    _older = {"scale": "score_scale"}
+
     def __init__(
         self,
         *,
@@ -80,9 +83,14 @@ class Attention(_esscher.Attention):
         V: Optional[ArrayLike] = None,
         K: Optional[ArrayLike] = None,
         Q: Optional[ArrayLike] = None,
-        scale: float = 1.0,
+        score_scale: float = 1.0,
     ) -> None:
-        super().__init__(_make(U, V, K, Q, scale))
+        super().__init__(_make(U, V, K, Q, score_scale))
+
+    @property
+    def score_scale(self) -> float:
+        """s in U = s K'Q; 1 for a head given by U."""
+        return self.scale
 
     def __call__(self, measure: MeasureLike, z: ArrayLike) -> Array:
         """T[mu](z) [dv], or [n,dv] for queries z [n,d]."""
@@ -122,9 +130,6 @@ class Attention(_esscher.Attention):
         J = self._jacobian(measure, z, of, linear)
         return J if of == "z" else J.reshape(J.shape[0], -1, self.dim)
 
-    def __repr__(self) -> str:
-        return f"Attention(dim={self.dim}, output_dim={self.output_dim})"
-
 
 def _make(
     U: Optional[ArrayLike],
@@ -137,7 +142,7 @@ def _make(
         return _esscher.attention_uv(U, _identity_for(U) if V is None else V)
     if U is None and K is not None and Q is not None:
         return _esscher.attention_kqv(K, Q, _identity_for(K) if V is None else V, scale)
-    raise TypeError("Attention takes U and V, or K, Q, V and scale")
+    raise TypeError("Attention takes U and V, or K, Q, V and score_scale")
 
 
 def _identity_for(matrix: Any) -> Array:
@@ -145,7 +150,7 @@ def _identity_for(matrix: Any) -> Array:
     return np.eye(shape[-1] if shape else 1)
 
 
-class MultiHead(_esscher.MultiHead):
+class MultiHead(Recorded, _esscher.MultiHead):
     """Heads side by side and an output matrix: y = O (T_1; ...; T_H), O [p, sum dv_h].
 
     >>> import numpy as np, esscher as es
@@ -153,6 +158,8 @@ class MultiHead(_esscher.MultiHead):
     >>> es.MultiHead([T, T], [[1.0, 1.0]])(es.Gaussian([[1.0]]), [1.0])
     array([2.])
     """
+
+    heads: List[Attention]
 
     def __init__(self, heads: Sequence[Attention], O: ArrayLike) -> None:
         super().__init__(heads, O)

@@ -15,7 +15,8 @@ from . import _esscher
 from .charts import Charted, Spec, lines
 from .prompts import Estimate
 from .random import Stream, as_stream
-from .types import Array, ArrayLike, Length, MeasureLike
+from .recorded import Recorded
+from .types import Array, ArrayLike, Length, MeasureLike, whole
 
 
 class Readout(NamedTuple):
@@ -40,7 +41,7 @@ class Draw(NamedTuple):
     prompt: Array
 
 
-class LinearRegressionTask(_esscher.LinearRegressionTask):
+class LinearRegressionTask(Recorded, _esscher.LinearRegressionTask):
     """w ~ N(0, s2 I), y_l = w'x_l + noise of variance sig2, x_l of covariance Sigma, query of Sigma_q.
 
     cov: an integer d for the identity, or Sigma [d,d]. features: "gaussian", "rademacher", "uniform"
@@ -64,7 +65,7 @@ class LinearRegressionTask(_esscher.LinearRegressionTask):
         query_noise: bool = False,
         features: str = "gaussian",
     ) -> None:
-        sigma = np.eye(cov) if isinstance(cov, int) else cov
+        sigma = np.eye(whole("LinearRegressionTask", "cov", cov)) if np.isscalar(cov) else cov
         super().__init__(sigma, query_cov, task_variance, noise_variance, query_noise, features)
 
     def draw(self, stream: Union[Stream, int], n: int) -> Draw:
@@ -74,10 +75,7 @@ class LinearRegressionTask(_esscher.LinearRegressionTask):
         >>> es.LinearRegressionTask(2).draw(0, 5).prompt.shape
         (5, 3)
         """
-        return Draw(*self._draw(as_stream(stream), n))
-
-    def __repr__(self) -> str:
-        return f"LinearRegressionTask(dim={self.dim}, features={self.features!r})"
+        return Draw(*self._draw(as_stream(stream), whole("draw", "n", n)))
 
 
 class UserTask(Protocol):

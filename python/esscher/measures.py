@@ -4,30 +4,46 @@ Every measure has ``dim``, ``cardinality`` (tokens of a prompt, else ``inf``), `
 ``second_moment()``, ``log_mgf(a)``, ``tilted_mean(a)``, ``tilted_cov(a)``, ``tilted_cov_times(a, v)``,
 ``sample(stream, n)`` and ``sub_gaussian()``. ``log_mgf`` and ``tilted_mean`` also take many tilts
 ``a [n,d]`` at once.
+
+Measures give their ``parameters`` back, pickle, copy, and combine by operators (``algebra.py``).
 """
 
 from __future__ import annotations
 
-from typing import Iterable, List, Optional, Union
+from typing import Any, Iterable, List, Optional, Union
+
+import numpy as np
 
 from . import _esscher
+from .algebra import Algebra
+from .errors import CapabilityError
 from .random import Stream, as_stream
-from .types import Array, ArrayLike, MeasureLike
+from .recorded import Recorded
+from .types import Array, ArrayLike, MeasureLike, whole
 
 
-class Measure(_esscher.Measure):
+class Measure(Algebra, Recorded, _esscher.Measure):
     """Base of all measures. ``esscher.measure(x)`` makes one of an array or of your own object.
 
     Lambda(a) = log E exp(<a, z'>) is ``log_mgf``; m_a = grad Lambda [d] is ``tilted_mean``, C_a = its
     Hessian [d,d] ``tilted_cov``; tilts a [d], for the first two also [n,d].
 
-    >>> import esscher as es
+    >>> import numpy as np, esscher as es
     >>> mu = es.Rademacher(2)
     >>> mu.dim, mu.cardinality, mu.mean(), mu.tilted_cov([0.0, 0.0]).tolist()
     (2, inf, array([0., 0.]), [[1.0, 0.0], [0.0, 1.0]])
     >>> mu.tilted_mean([[0.0, 0.0], [1.0, -1.0]]).round(3).tolist()     # tanh
     [[0.0, 0.0], [0.762, -0.762]]
+
+    ``parameters`` are the arguments of the constructor. ``A @ mu + b``, ``mu + nu`` and
+    ``0.3 * mu | 0.7 * nu`` are images, sums and mixtures:
+
+    >>> (2 * np.eye(2)) @ mu + [1.0, 0.0]
+    Affine(c=[1.0, 0.0], B=[[2.0, 0.0], [0.0, 2.0]], inner=Rademacher(dim=2))
     """
+
+    def __init__(self, other: _esscher.Measure) -> None:
+        super().__init__(other)
 
     def sample(self, stream: Union[Stream, int], n: int) -> Empirical:
         """n iid tokens as a prompt; token l depends on the stream and l only.
@@ -37,10 +53,7 @@ class Measure(_esscher.Measure):
         >>> prompt.cardinality, prompt.dim
         (3, 2)
         """
-        return Empirical._wrap(self._sample(as_stream(stream), n))
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(dim={self.dim})"
+        return Empirical._wrap(self._sample(as_stream(stream), whole("sample", "n", n)))
 
 
 def measure(value: MeasureLike) -> Measure:
@@ -54,7 +67,22 @@ def measure(value: MeasureLike) -> Measure:
     >>> es.measure([[0.0, 1.0], [2.0, 3.0]]).mean()
     array([1., 2.])
     """
-    return Measure(_esscher.measure(value))
+    if isinstance(value, Measure):
+        return value
+    found = _esscher.measure(value)
+    if hasattr(value, "log_mgf"):
+        return _Own(value)
+    return Empirical._wrap(found)
+
+
+class _Own(Measure):
+    """A measure written in Python, as ``measure`` gives it back."""
+
+    def __init__(self, value: Any) -> None:
+        super().__init__(_esscher.measure(value))
+
+    def __repr__(self) -> str:
+        return f"measure({self.parameters['value']!r})"
 
 
 class Empirical(Measure):
@@ -68,13 +96,26 @@ class Empirical(Measure):
     0.731059
     """
 
+    _elsewhere = ("tokens",)
+
     def __init__(self, tokens: ArrayLike, weights: Optional[ArrayLike] = None) -> None:
         super().__init__(_esscher.empirical(tokens, weights))
+
+    @classmethod
+    def fit(cls, tokens: ArrayLike) -> Empirical:
+        """The tokens [n,d] themselves, each with mass 1/n.
+
+        >>> import esscher as es
+        >>> es.Empirical.fit([[0.0], [1.0]])
+        Empirical(tokens=[[0.0], [1.0]])
+        """
+        return cls(tokens)
 
     @classmethod
     def _wrap(cls, measure: _esscher.Measure) -> Empirical:
         self = cls.__new__(cls)
         _esscher.Measure.__init__(self, measure)
+        self.__dict__["_given"] = {"weights": None}
         return self
 
     @property
@@ -109,6 +150,24 @@ class Gaussian(Measure):
 
     def __init__(self, cov: ArrayLike, mean: Optional[ArrayLike] = None) -> None:
         super().__init__(_esscher.gaussian(cov, mean))
+
+    @property
+    def cov(self) -> Array:
+        """The covariance [d,d]; the mean is ``mean()``."""
+        found: Array = self.parameters["cov"]
+        return found
+
+    @classmethod
+    def fit(cls, tokens: ArrayLike) -> Gaussian:
+        """The most likely Gaussian of tokens [n,d]: their mean, and their covariance divided by n.
+
+        >>> import esscher as es
+        >>> es.Gaussian.fit([[0.0], [2.0]])
+        Gaussian(cov=[[1.0]], mean=[1.0])
+        """
+        points = _esscher.measure(tokens)
+        m = points.mean()
+        return cls(points.second_moment() - np.outer(m, m), m)
 
 
 class Rademacher(Measure):
@@ -145,6 +204,8 @@ class Laplace(Measure):
     esscher.errors.DomainError: laplace: a[0] is 2, expected |a| < 1/b = 1 (the log-MGF is infinite outside)
     """
 
+    b: float
+
     def __init__(self, dim: int, b: float = 1.0) -> None:
         super().__init__(_esscher.laplace(dim, b))
 
@@ -157,6 +218,8 @@ class Sphere(Measure):
     0.161439
     """
 
+    radius: float
+
     def __init__(self, dim: int, radius: float = 1.0) -> None:
         super().__init__(_esscher.sphere(dim, radius))
 
@@ -168,6 +231,8 @@ class Ball(Measure):
     >>> round(es.Ball(2).sub_gaussian(), 6)
     0.5
     """
+
+    radius: float
 
     def __init__(self, dim: int, radius: float = 1.0) -> None:
         super().__init__(_esscher.ball(dim, radius))
@@ -198,15 +263,23 @@ class Affine(Measure):
     array([1., 0.])
     """
 
+    c: Array
+    B: Array
+
     def __init__(self, c: ArrayLike, B: ArrayLike, inner: MeasureLike) -> None:
         super().__init__(_esscher.affine(c, B, inner))
+
+    @property
+    def inner(self) -> Measure:
+        """The measure on R^k."""
+        return measure(self.parameters["inner"])
 
 
 class _Composed(Measure):
     @property
     def components(self) -> List[Measure]:
-        """The measures this one is made of."""
-        return [Measure(part) for part in _esscher.components(self)]
+        """The measures this one is made of, with their classes."""
+        return [measure(part) for part in list(self.parameters.values())[-1]]
 
 
 class Product(_Composed):
@@ -245,6 +318,38 @@ class Mixture(_Composed):
 
     def __init__(self, weights: ArrayLike, components: Iterable[MeasureLike]) -> None:
         super().__init__(_esscher.mixture(weights, components))
+
+    @classmethod
+    def fit(
+        cls,
+        tokens: ArrayLike,
+        components: int,
+        *,
+        seed: Union[Stream, int] = 0,
+        restarts: int = 3,
+        iterations: int = 200,
+        tolerance: float = 1e-6,
+        floor: float = 1e-6,
+    ) -> Mixture:
+        """A mixture of Gaussians of tokens [n,d] by expectation-maximisation from k-means++ starts.
+
+        It stops when a step raises the mean log-likelihood by less than ``tolerance`` nats, or after
+        ``iterations`` steps. ``floor`` times the mean variance of the tokens is added to every covariance, which keeps
+        components of few tokens invertible.
+
+        >>> import numpy as np, esscher as es
+        >>> two = 0.5 * es.Gaussian([[0.1]], [-1.0]) | 0.5 * es.Gaussian([[0.1]], [1.0])
+        >>> found = es.Mixture.fit(two.sample(0, 4000), 2)
+        >>> sorted(float(part.mean()[0].round(1)) for part in found.components)
+        [-1.0, 1.0]
+        """
+        points = measure(tokens)
+        if not isinstance(points, Empirical) or points.parameters["weights"] is not None:
+            raise CapabilityError(f"Mixture.fit: tokens are {points.name}, expected tokens [n,d] of equal weights")
+        weights, means, covs = _esscher.fit_mixture(
+            points.tokens, components, as_stream(seed), restarts, iterations, tolerance, floor
+        )
+        return cls(weights, [Gaussian(G, m) for m, G in zip(means, covs)])
 
     @property
     def weights(self) -> Array:

@@ -8,7 +8,7 @@ from typing import NamedTuple, Union
 from . import _esscher
 from .attention import Attention
 from .random import Stream, as_stream
-from .types import Array, ArrayLike, Length, MeasureLike
+from .types import Array, ArrayLike, Length, MeasureLike, whole
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Universal(NamedTuple):
     error: float
 
 
-def universal(L: int, tau: float) -> Universal:
+def universal(L: Length, tau: float) -> Universal:
     """The universal functions of a Gaussian prompt, at any L up to 2^63 at the same cost; 0 <= tau <= 600.
 
     >>> import esscher as es
@@ -61,7 +61,7 @@ def universal(L: int, tau: float) -> Universal:
     >>> round(u.M1, 8), round(u.H, 8)
     (0.97446152, 0.02553848)
     """
-    return Universal(*_esscher.universal(L, tau))
+    return Universal(*_esscher.universal(whole("universal", "L", L), tau))
 
 
 def expected_output(measure: MeasureLike, attention: Attention, z: ArrayLike, length: Length) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Union
+from typing import Any, Union
 
 from ._esscher import Stream
 
@@ -15,6 +15,21 @@ True
 >>> s.split(0)  # doctest: +ELLIPSIS
 Stream(seed=1, stream=...)
 """
+
+
+
+def _reduce(self: Stream) -> Any:
+    return Stream, (self.seed, self.id)
+
+
+def _equal(self: Stream, other: object) -> bool:
+    return isinstance(other, Stream) and (self.seed, self.id) == (other.seed, other.id)
+
+
+# A stream is its two numbers: it pickles, copies and compares as they do.
+setattr(Stream, "__reduce__", _reduce)
+setattr(Stream, "__eq__", _equal)
+setattr(Stream, "__hash__", lambda self: hash((self.seed, self.id)))
 
 __all__ = ["Stream", "as_stream"]
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Protocol, Union, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from .errors import ArgumentError
+
 if TYPE_CHECKING:
     from ._esscher import Measure, Stream
 
@@ -22,6 +24,25 @@ class SupportsDLPack(Protocol):
 
 # Anything NumPy or DLPack can read: nested lists, arrays, torch tensors.
 ArrayLike = Union[npt.ArrayLike, SupportsDLPack]
+
+def as_array(value: Any) -> Any:
+    """An ArrayLike as NumPy sees it; tensors of PyTorch in every precision, without their gradient."""
+    if type(value).__module__.partition(".")[0] == "torch":
+        tensor = value.detach().cpu()
+        return (tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy()
+    if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
+        return np.from_dlpack(value)
+    return np.asarray(value)
+
+
+def whole(where: str, name: str, value: Any) -> int:
+    """A count: an integer of Python or NumPy, or a float without fraction such as 1e6."""
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        return int(value)
+    if isinstance(value, (float, np.floating)) and float(value).is_integer():
+        return int(value)
+    raise ArgumentError(f"{where}: {name} is {value!r}, expected an integer")
+
 
 # A prompt length: an integer, or ``math.inf`` (``esscher.inf``).
 Length = Union[int, float]

@@ -50,6 +50,7 @@ PYBIND11_MODULE(_esscher, m) {
   m.def("thread_count", &thread_count);
   python::bind_random(m);
   python::bind_measure(m);
+  python::bind_fit(m);
   python::bind_attention(m);
   python::bind_prompt(m);
   python::bind_concentration(m);

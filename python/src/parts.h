@@ -7,6 +7,7 @@ namespace esscher::python {
 
 void bind_random(pybind11::module_& m);
 void bind_measure(pybind11::module_& m);
+void bind_fit(pybind11::module_& m);
 void bind_attention(pybind11::module_& m);
 void bind_prompt(pybind11::module_& m);
 void bind_concentration(pybind11::module_& m);

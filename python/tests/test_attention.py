@@ -8,7 +8,7 @@ import esscher as es
 RNG = np.random.default_rng(0)
 TOKENS, K, Q, V = RNG.normal(size=(30, 4)), *RNG.normal(size=(2, 3, 4)), RNG.normal(size=(2, 4))
 Z, SCALE = RNG.normal(size=4), 3**-0.5
-HEAD = es.Attention(K=K, Q=Q, V=V, scale=SCALE)
+HEAD = es.Attention(K=K, Q=Q, V=V, score_scale=SCALE)
 
 
 def softmax_attention(tokens, z):
@@ -77,7 +77,7 @@ def test_vjp_by_differences(mu, linear):
         mu = es.Empirical(mu)
 
     def loss(**changed):
-        head = es.Attention(**{"K": K, "Q": Q, "V": V, "scale": SCALE, **changed})
+        head = es.Attention(**{"K": K, "Q": Q, "V": V, "score_scale": SCALE, **changed})
         return g @ (head.linear(mu, Z) if linear else head(mu, Z))
 
     for name, value in {"K": K, "Q": Q, "V": V}.items():
@@ -157,7 +157,7 @@ def test_errors():
         HEAD(TOKENS, [np.nan, 0, 0, 0])
     with pytest.raises(es.CapabilityError):
         es.Attention(U=np.eye(2)).K
-    with pytest.raises(TypeError, match="U and V, or K, Q, V and scale"):
+    with pytest.raises(TypeError, match="U and V, or K, Q, V and score_scale"):
         es.Attention(U=np.eye(2), K=np.eye(2))
     with pytest.raises(es.ArgumentError, match="dtype is bool"):
         HEAD(TOKENS > 0, Z)

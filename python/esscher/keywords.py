@@ -1,0 +1,106 @@
+"""Wrong keyword arguments: the error names the right one, and an older name still works with a warning."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import inspect
+import warnings
+from typing import Any, Callable, Dict, Iterable, Mapping, Optional, TypeVar, cast
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+# What people of other libraries write, and the word of this package.
+SYNONYMS = {
+    "lr": "learning_rate",
+    "eta": "learning_rate",
+    "model": "kind",
+    "models": "kinds",
+    "stream": "seed",
+    "random_state": "seed",
+    "rng": "seed",
+    "scale": "score_scale",
+    "temperature": "score_scale",
+    "batch_size": "batch",
+    "n_steps": "steps",
+    "epochs": "steps",
+    "iterations": "steps",
+    "n_heads": "heads",
+    "num_heads": "heads",
+    "wd": "weight_decay",
+    "eps": "epsilon",
+    "epsilon": "eps",
+    "L": "length",
+    "n": "length",
+    "covariance": "cov",
+    "sigma": "cov",
+    "loc": "mean",
+    "d": "dim",
+    "R": "radius",
+    "noise": "noise_variance",
+    "samples": "draws",
+    "verbose": "progress",
+    "callback": "progress",
+    "directory": "out",
+    "path": "out",
+    "optim": "optimizer",
+    "optimiser": "optimizer",
+    "parametrization": "parametrisation",
+}
+
+
+def nearest(word: str, known: Iterable[str]) -> Optional[str]:
+    """The word of ``known`` that was probably meant, or None."""
+    names = list(known)
+    meant = SYNONYMS.get(word)
+    if meant in names:
+        return meant
+    close = difflib.get_close_matches(word, names, n=1)
+    return close[0] if close else None
+
+
+def unknown_keyword(where: str, word: str, known: Iterable[str]) -> TypeError:
+    """The error for a keyword that does not exist."""
+    names = list(known)
+    meant = nearest(word, names)
+    hint = f"did you mean {meant!r}?" if meant else f"it takes {', '.join(names)}"
+    return TypeError(f"{where}() has no argument {word!r}; {hint}")
+
+
+def known_keywords(
+    where: str, given: Mapping[str, Any], known: Iterable[str], older: Mapping[str, str] = {}
+) -> Dict[str, Any]:
+    """The keywords as they are called today; TypeError with a suggestion for one that does not exist.
+
+    ``older`` maps names that still work, with a DeprecationWarning, to those of today.
+    """
+    names, found = list(known), {}
+    for word, value in given.items():
+        if word not in names and word not in older:
+            raise unknown_keyword(where, word, names)
+        if word not in names:
+            warnings.warn(f"{where}({word}=...) is now {older[word]}=...", DeprecationWarning, stacklevel=3)
+        found[word if word in names else older[word]] = value
+    return found
+
+
+def helpful(function: F) -> F:
+    """Decorator: an unknown keyword is a TypeError with a suggestion."""
+    return renamed()(function)
+
+
+def renamed(**older: str) -> Callable[[F], F]:
+    """Decorator: the same, and these names still work: ``@renamed(stream="seed")``."""
+
+    def decorate(function: F) -> F:
+        names = list(inspect.signature(function).parameters)
+
+        @functools.wraps(function)
+        def checked(*args: Any, **kwargs: Any) -> Any:
+            if not kwargs.keys() <= set(names):
+                kwargs = known_keywords(function.__qualname__, kwargs, names, older)
+            return function(*args, **kwargs)
+
+        return cast(F, checked)
+
+    return decorate
