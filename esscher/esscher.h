@@ -25,6 +25,7 @@
 #include "esscher/measure/measure.h"
 #include "esscher/measure/mixture.h"
 #include "esscher/measure/product.h"
+#include "esscher/measure/score_law.h"
 #include "esscher/measure/sphere.h"
 #include "esscher/measure/sum.h"
 #include "esscher/prompt/engine.h"

@@ -1,0 +1,277 @@
+#include "esscher/measure/score_law.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <utility>
+
+#include "esscher/base/error.h"
+#include "esscher/measure/affine.h"
+#include "esscher/measure/categorical.h"
+#include "esscher/measure/coordinates.h"
+#include "esscher/measure/gaussian.h"
+#include "esscher/measure/mixture.h"
+#include "esscher/measure/product.h"
+#include "esscher/measure/sphere.h"
+#include "esscher/measure/sum.h"
+
+namespace esscher {
+namespace {
+
+// Scores that reach further take more than about 10^4 nodes.
+constexpr double kMaxReach = 1000;
+constexpr double kMaxNodeTau = 40;
+
+// The measures that have a score law. A measure with a member score_law(reading) needs this line
+// only. visit(mu) is called with the concrete type; false if it is none of these.
+template <class... M>
+struct Types {};
+using Served = Types<Gaussian, Mixture, Affine, Product, Sum, Empirical, Categorical, Sphere, Ball,
+                     Rademacher, Uniform, Laplace>;
+
+template <class Visit, class... M>
+bool visit_one_of(Types<M...>, const AnyMeasure& mu, const Visit& visit) {
+  const auto try_one = [&](const auto* concrete) {
+    if (concrete != nullptr) visit(*concrete);
+    return concrete != nullptr;
+  };
+  return (try_one(mu.as<M>()) || ...);
+}
+
+[[noreturn]] void refuse_reach(const std::string& name, double reach, double limit) {
+  throw CapabilityError("exact: scores of " + name + " tokens reach " + to_text(reach) +
+                        " here, their nodes reach " + to_text(limit) +
+                        "; the direct engine can serve them");
+}
+
+void check_reach(const std::string& name, double reach, double limit = kMaxReach) {
+  if (!(reach <= limit)) refuse_reach(name, reach, limit);
+}
+
+// Every token has the score 0.
+ScoreLaw untilted(const AnyMeasure& mu, const ScoreReading& r) {
+  const Vector mean = mu.mean();
+  const Matrix cov = mu.second_moment() - mean * mean.transpose();
+  return constant_score(0, r.V * mean, std::max(0.0, (r.V * cov).cwiseProduct(r.V).sum()), r.c);
+}
+
+template <class M>
+requires requires(const M& mu, const ScoreReading& r) { mu.score_law(r); }
+ScoreLaw nodes(const M& mu, const ScoreReading& r) { return mu.score_law(r); }
+
+ScoreLaw nodes(const Gaussian& mu, const ScoreReading& r) {
+  const Vector Ga = mu.cov() * r.a;
+  const double tau = std::sqrt(std::max(0.0, r.a.dot(Ga)));
+  check_reach("gaussian", tau, kMaxNodeTau);
+  const Matrix VG = r.V * mu.cov();
+  const double trace = VG.cwiseProduct(r.V).sum();
+  if (tau == 0) return constant_score(r.a.dot(mu.mean()), r.V * mu.mean(), trace, r.c);
+  const Vector Vb = r.V * Ga / tau;
+  const PanelRule g = normal_rule(tau);
+  const Matrix mean = (g.x * Vb.transpose()).rowwise() + (r.V * mu.mean()).transpose();
+  const double rest = std::max(0.0, trace - Vb.squaredNorm());
+  return score_nodes((tau * g.x).array() + r.a.dot(mu.mean()), g.w, mean,
+                     Vector::Constant(g.x.size(), rest), r.c);
+}
+
+ScoreLaw atoms(const Vector& s, const Vector& p, const Matrix& values, const ScoreReading& r) {
+  return compacted(score_nodes(s, p, values, Vector::Zero(s.size()), r.c));
+}
+
+ScoreLaw nodes(const Empirical& mu, const ScoreReading& r) {
+  return atoms(mu.tokens() * r.a, mu.weights(), mu.tokens() * r.V.transpose(), r);
+}
+
+ScoreLaw nodes(const Categorical& mu, const ScoreReading& r) {
+  return atoms(r.a, mu.probs(), r.V.transpose(), r);
+}
+
+// x = cos(angle) between token and tilt, with density (1 - x^2)^{(D-3)/2}.
+PanelRule cosines(Index D, double k) {
+  if (D == 1) return {Vector{{-1.0, 1.0}}, Vector{{0.5, 0.5}}};
+  const double width = 1 / std::sqrt(static_cast<double>(D));
+  PanelRule rule;
+  double power = 0.5 * static_cast<double>(D - 3);
+  if (D % 2 == 0) {
+    const auto n = static_cast<Index>(std::ceil(12 * k + 40 / width)) + 40;
+    rule = {Vector(n), Vector::Ones(n)};
+    for (Index i = 0; i < n; ++i) {
+      rule.x[i] =
+          -std::cos(std::numbers::pi * (static_cast<double>(i) + 0.5) / static_cast<double>(n));
+    }
+    power = 0.5 * static_cast<double>(D - 2);
+  } else {
+    rule = panel_rule(-1, 1, std::min(kScorePanel / k, 2 * width));
+  }
+  for (Index i = 0; i < rule.x.size(); ++i) {
+    rule.w[i] *= power == 0 ? 1 : std::exp(power * std::log1p(-rule.x[i] * rule.x[i]));
+  }
+  rule.w /= rule.w.sum();
+  return rule;
+}
+
+// Across the tilt each of the other directions has the variance R^2 (1 - x^2)/(D - 1).
+ScoreLaw radial(const RadialMeasure& mu, Index D, const ScoreReading& r) {
+  const double norm = r.a.norm(), R = mu.radius();
+  check_reach(mu.name(), R * norm);
+  const Vector Vu = r.V * r.a / norm;
+  const double trace = std::max(0.0, r.V.squaredNorm() - Vu.squaredNorm());
+  const PanelRule x = cosines(D, R * norm);
+  const Vector across = D == 1 ? Vector::Zero(2)
+                               : Vector(R * R / static_cast<double>(D - 1) * trace *
+                                        (1 - x.x.array().square()).matrix());
+  return compacted(score_nodes(R * norm * x.x, x.w, R * x.x * Vu.transpose(), across, r.c));
+}
+ScoreLaw nodes(const Sphere& mu, const ScoreReading& r) { return radial(mu, mu.dim(), r); }
+ScoreLaw nodes(const Ball& mu, const ScoreReading& r) { return radial(mu, mu.dim() + 2, r); }
+
+// Nodes x of one coordinate for the score alpha x.
+PanelRule coordinate_rule(const Rademacher&, double) {
+  return {Vector{{-1.0, 1.0}}, Vector{{0.5, 0.5}}};
+}
+
+PanelRule coordinate_rule(const Uniform&, double alpha) {
+  check_reach("uniform", std::abs(alpha));
+  PanelRule rule = panel_rule(-1, 1, kScorePanel / std::abs(alpha));
+  rule.w /= 2;
+  return rule;
+}
+
+// The density e^{-|x|/b}/2b is cut where it, and e^s times it, are below e^-45.
+PanelRule coordinate_rule(const Laplace& mu, double alpha) {
+  constexpr double kTail = 45;
+  const double scale = mu.b() * std::abs(alpha);  // of the score
+  const double reach = kTail * std::max(1.0, scale < 1 ? 1 / (1 - scale) : 1.0);
+  check_reach("laplace", reach * scale);
+  const PanelRule half = panel_rule(0, reach, std::min(3.0, kScorePanel / scale));
+  const Index n = half.x.size();
+  PanelRule rule{Vector(2 * n), Vector(2 * n)};
+  rule.x << -mu.b() * half.x, mu.b() * half.x;
+  rule.w << 0.5 * half.w.cwiseProduct((-half.x).array().exp().matrix()), Vector(n);
+  rule.w.tail(n) = rule.w.head(n);
+  return rule;
+}
+
+bool is_tilted(const Rademacher&, double) { return true; }
+bool is_tilted(const Uniform&, double) { return true; }
+bool is_tilted(const Laplace& mu, double alpha) { return std::abs(alpha) * mu.b() < 1; }
+
+template <class Iid>
+ScoreLaw coordinates(const Iid& mu, const ScoreReading& r) {
+  std::vector<ScoreLaw> parts;
+  Vector rest = r.c;
+  double still = 0;  // variance of what is read of coordinates without a score
+  const double variance = mu.second_moment()(0, 0);
+  for (Index j = 0; j < mu.dim(); ++j) {
+    const double alpha = r.a[j];
+    if (alpha == 0) {
+      still += variance * r.V.col(j).squaredNorm();
+      continue;
+    }
+    const PanelRule x = coordinate_rule(mu, alpha);
+    Vector centre = Vector::Zero(r.V.rows());
+    if (is_tilted(mu, alpha)) {
+      const double total = (x.w.array() * (alpha * x.x.array()).exp()).sum();
+      centre =
+          r.V.col(j) * ((x.w.array() * x.x.array() * (alpha * x.x.array()).exp()).sum() / total);
+    }
+    rest -= centre;
+    parts.push_back(compacted(score_nodes(alpha * x.x, x.w, x.x * r.V.col(j).transpose(),
+                                          Vector::Zero(x.x.size()), centre)));
+  }
+  std::sort(parts.begin(), parts.end(),
+            [](const ScoreLaw& a, const ScoreLaw& b) { return a.size() < b.size(); });
+  parts.insert(parts.begin(), constant_score(0, Vector::Zero(rest.size()), still, rest));
+  return independent_sum(parts);
+}
+ScoreLaw nodes(const Rademacher& mu, const ScoreReading& r) { return coordinates(mu, r); }
+ScoreLaw nodes(const Uniform& mu, const ScoreReading& r) { return coordinates(mu, r); }
+ScoreLaw nodes(const Laplace& mu, const ScoreReading& r) { return coordinates(mu, r); }
+
+ScoreLaw nodes(const Affine& mu, const ScoreReading& r) {
+  return shifted(
+      score_law(mu.inner(), {mu.B().transpose() * r.a, r.V * mu.B(), r.c - r.V * mu.c()}),
+      r.a.dot(mu.c()));
+}
+
+ScoreLaw nodes(const Mixture& mu, const ScoreReading& r) {
+  std::vector<ScoreLaw> parts;
+  for (const AnyMeasure& part : mu.components()) parts.push_back(score_law(part, r));
+  return mixed(mu.weights(), parts);
+}
+
+// Independent parts; each is centred at its own tilted mean if it has one, the last at what is left.
+ScoreLaw independent(const std::vector<AnyMeasure>& parts, std::vector<ScoreReading> readings,
+                     const Vector& c) {
+  std::vector<ScoreLaw> laws;
+  Vector rest = c;
+  for (std::size_t k = 0; k < parts.size(); ++k) {
+    ScoreReading& r = readings[k];
+    r.c = rest;
+    if (k + 1 < parts.size()) {
+      try {
+        r.c = r.V * parts[k].tilted_mean(r.a);
+      } catch (const DomainError&) {
+        r.c = r.V * parts[k].mean();
+      }
+    }
+    rest -= r.c;
+    laws.push_back(score_law(parts[k], r));
+  }
+  return independent_sum(laws);
+}
+
+ScoreLaw nodes(const Sum& mu, const ScoreReading& r) {
+  return independent(mu.parts(), std::vector<ScoreReading>(mu.parts().size(), r), r.c);
+}
+
+ScoreLaw nodes(const Product& mu, const ScoreReading& r) {
+  std::vector<ScoreReading> readings;
+  Index at = 0;
+  for (const AnyMeasure& block : mu.blocks()) {
+    readings.push_back({r.a.segment(at, block.dim()), r.V.middleCols(at, block.dim()), r.c});
+    at += block.dim();
+  }
+  return independent(mu.blocks(), readings, r.c);
+}
+
+bool all_served(const std::vector<AnyMeasure>& parts) {
+  return std::all_of(parts.begin(), parts.end(), has_score_law);
+}
+
+}  // namespace
+
+bool has_score_law(const AnyMeasure& mu) {
+  bool served = false;
+  visit_one_of(Served{}, mu, [&](const auto& law) {
+    if constexpr (requires { law.inner(); }) {
+      served = has_score_law(law.inner());
+    } else if constexpr (requires { law.components(); }) {
+      served = all_served(law.components());
+    } else if constexpr (requires { law.blocks(); }) {
+      served = all_served(law.blocks());
+    } else if constexpr (requires { law.parts(); }) {
+      served = all_served(law.parts());
+    } else {
+      served = true;
+    }
+  });
+  return served;
+}
+
+ScoreLaw score_law(const AnyMeasure& mu, const ScoreReading& reading) {
+  check_dimension("score_law", "a", reading.a.size(), mu.dim());
+  check_dimension("score_law", "V columns", reading.V.cols(), mu.dim());
+  check_dimension("score_law", "c", reading.c.size(), reading.V.rows());
+  check_finite("score_law", "a", reading.a.transpose());
+  if (!has_score_law(mu)) {
+    throw CapabilityError("exact: " + mu.name() +
+                          " tokens have no score law; the direct engine can serve them");
+  }
+  if (reading.a.isZero(0)) return untilted(mu, reading);
+  ScoreLaw law;
+  visit_one_of(Served{}, mu, [&](const auto& concrete) { law = nodes(concrete, reading); });
+  return law;
+}
+
+}  // namespace esscher

@@ -1,0 +1,168 @@
+#include "esscher/measure/score_law.h"
+
+#include <cmath>
+#include <functional>
+#include <string>
+
+#include "esscher/base/error.h"
+#include "esscher/measure/affine.h"
+#include "esscher/measure/categorical.h"
+#include "esscher/measure/coordinates.h"
+#include "esscher/measure/gaussian.h"
+#include "esscher/measure/mixture.h"
+#include "esscher/measure/product.h"
+#include "esscher/measure/sphere.h"
+#include "esscher/measure/sum.h"
+#include "tests/testing.h"
+
+namespace esscher {
+namespace {
+
+using testing::close;
+using testing::random_matrix;
+
+Vector normals(std::uint64_t seed, Index n, double scale) {
+  return random_matrix(Stream(seed), n, 1, scale);
+}
+
+std::vector<AnyMeasure> measures() {
+  const Matrix G = testing::random_psd(Stream(1), 4);
+  const Matrix tokens = random_matrix(Stream(2), 7, 4);
+  const Gaussian gaussian(normals(3, 4, 0.5), G);
+  const AnyMeasure few = Product({Uniform(2), Categorical(Vector{{0.2, 0.8}})});
+  return {gaussian,
+          Empirical(tokens),
+          Empirical(random_matrix(Stream(4), 3000, 4, 0.7)),
+          Categorical(Vector{{0.1, 0.4, 0.2, 0.3}}),
+          Sphere(4, 1.3),
+          Ball(4, 2.0),
+          Rademacher(4),
+          Uniform(4),
+          Laplace(4, 0.3),
+          few,
+          Affine(normals(5, 4, 1), random_matrix(Stream(6), 4, 5), Sphere(5, 1)),
+          Affine(normals(5, 4, 1), random_matrix(Stream(6), 4, 16, 0.4), Rademacher(16)),
+          Sum({Uniform(4), gaussian}),
+          Sum({Sphere(4, 2), Gaussian(G), Empirical(tokens)}),
+          Mixture(Vector{{0.3, 0.7}}, {Ball(4, 1), Sum({Sphere(4, 3), Gaussian(G)})})};
+}
+
+// The tilted moments are sums with g(s) = e^s.
+TEST(ScoreLaw, TiltedMomentsAreTheClosedForms) {
+  const Matrix V = random_matrix(Stream(7), 3, 4);
+  for (const AnyMeasure& mu : measures()) {
+    for (const double scale : {1e-3, 0.4, 2.0}) {
+      const Vector a = normals(8, 4, scale).cwiseMin(3.1).cwiseMax(-3.1);
+      const std::string where = mu.name() + " at |a| = " + std::to_string(a.norm());
+      const Vector m = V * mu.tilted_mean(a), c = m + normals(9, 3, 0.1);
+      const ScoreLaw law = score_law(mu, {a, V, c});
+      EXPECT_TRUE(close(law.p.sum(), 1, 1e-13)) << where;
+      const Vector growth = (law.s.array() - mu.log_mgf(a)).exp();
+      EXPECT_TRUE(close(law.p.dot(growth), 1, 2e-12)) << where;
+      EXPECT_TRUE(close(law.first.transpose() * growth, m - c, 1e-11, 1)) << where;
+      const double trace = (V * mu.tilted_cov(a)).cwiseProduct(V).sum();
+      EXPECT_TRUE(close(law.second.dot(growth), trace + (m - c).squaredNorm(), 1e-11)) << where;
+      for (Index i = 1; i < law.size(); ++i) ASSERT_LT(law.s[i - 1], law.s[i]) << where;
+    }
+  }
+}
+
+// g(s) = y^j e^-y, where a rule that is too coarse would show.
+double laplace_weight(int j, double log_y) { return std::exp(j * log_y - std::exp(log_y)); }
+
+void expect_sums(const ScoreLaw& law, const std::function<Vector(int, double)>& want,
+                 double tight) {
+  for (int j = 0; j <= 2; ++j) {
+    for (const double u : {-9.0, -3.0, -0.7, 0.0, 1.1, 4.0}) {
+      Vector got = Vector::Zero(2 + law.width());
+      for (Index i = 0; i < law.size(); ++i) {
+        const double g = laplace_weight(j, u + law.s[i]);
+        got[0] += g * law.p[i];
+        got[1] += g * law.second[i];
+        got.tail(law.width()) += g * law.first.row(i).transpose();
+      }
+      EXPECT_TRUE(close(got, want(j, u), tight)) << "j = " << j << ", u = " << u;
+    }
+  }
+}
+
+TEST(ScoreLaw, LatticeOfSignsIsTheSumOverAllOfThem) {
+  constexpr Index d = 13;
+  const Vector a = normals(10, d, 0.6), c = normals(11, 2, 1);
+  const Matrix V = random_matrix(Stream(12), 2, d);
+  const ScoreLaw law = score_law(Rademacher(d), {a, V, c});
+  ASSERT_LT(law.size(), 1 << d);
+  expect_sums(
+      law,
+      [&](int j, double u) {
+        Vector sum = Vector::Zero(4);
+        for (int bits = 0; bits < (1 << d); ++bits) {
+          Vector z(d);
+          for (Index k = 0; k < d; ++k) z[k] = (bits >> k) % 2 == 0 ? -1 : 1;
+          const Vector x = V * z - c;
+          const double g = laplace_weight(j, u + a.dot(z)) / (1 << d);
+          sum[0] += g;
+          sum[1] += g * x.squaredNorm();
+          sum.tail(2) += g * x;
+        }
+        return sum;
+      },
+      1e-12);
+}
+
+// A sphere and Gaussian noise: the cosine by a fine rule of its own, and the noise by another.
+TEST(ScoreLaw, SphereWithNoiseIsADoubleIntegral) {
+  for (const Index d : {2, 3, 6, 7}) {
+    const Vector a = Vector::Unit(d, 0) * 4.0, c = Vector::Zero(1);
+    const Matrix V = Matrix::Ones(1, d);
+    const AnyMeasure mu = Sum({Sphere(d, 1.5), Gaussian(0.04 * Matrix::Identity(d, d))});
+    expect_sums(
+        score_law(mu, {a, V, c}),
+        [&](int j, double u) {
+          Vector sum = Vector::Zero(3);
+          double total = 0;
+          const int n = 4000;
+          for (int i = 0; i < n; ++i) {  // x = cos t: smooth at its ends for every d
+            const double v = -4.0 + 8.0 * (i + 0.5) / n;
+            const double t = 0.5 * M_PI * (1 + std::tanh(std::sinh(v)));
+            const double density = std::pow(std::sin(t), static_cast<double>(d - 2)) *
+                                   std::cosh(v) / std::pow(std::cosh(std::sinh(v)), 2);
+            total += density;
+            for (double g = -9; g <= 9; g += 0.25) {
+              const double along = 1.5 * std::cos(t) + 0.2 * g;
+              const double rest = (d - 1) * (0.04 + 2.25 * std::pow(std::sin(t), 2) / (d - 1));
+              const double w = 0.25 * std::exp(-0.5 * g * g) / std::sqrt(2 * M_PI) * density *
+                               laplace_weight(j, u + 4 * along);
+              sum[0] += w;
+              sum[1] += w * (along * along + rest);
+              sum[2] += w * along;
+            }
+          }
+          return Vector(sum / total);
+        },
+        1e-11);
+  }
+}
+
+TEST(ScoreLaw, TokensThatTheQueryDoesNotSeeHaveOneScore) {
+  const Matrix V = Matrix::Identity(2, 2);
+  const ScoreLaw law = score_law(Uniform(2), {Vector::Zero(2), V, Vector::Ones(2)});
+  ASSERT_EQ(law.size(), 1);
+  EXPECT_TRUE(close(law.second[0], 2 + 2.0 / 3, 1e-14));
+}
+
+TEST(ScoreLaw, RefusalsNameTheEngineThatServes) {
+  const Matrix V = Matrix::Identity(2, 2);
+  const Vector c = Vector::Zero(2);
+  const auto message = [&](const AnyMeasure& mu, const Vector& a) {
+    return testing::message_of<CapabilityError>([&] { return score_law(mu, {a, V, c}); });
+  };
+  EXPECT_EQ(message(Sphere(2, 1), Vector{{3e3, 0.0}}),
+            "exact: scores of sphere tokens reach 3000 here, their nodes reach 1000; the direct "
+            "engine can serve them");
+  EXPECT_NE(message(Laplace(2, 1), Vector{{0.999, 0.0}}).find("laplace"), std::string::npos);
+  EXPECT_EQ(message(Laplace(2, 1), Vector{{0.5, 0.0}}), "no error");
+}
+
+}  // namespace
+}  // namespace esscher
