@@ -8,7 +8,9 @@ function(esscher_web target)
   set(vega ${work}/vega.js)
   find_program(NPM npm)
   find_program(NODE NAMES node nodejs)
-  if(ESSCHER_WEB AND NPM AND NODE)
+  if(ESSCHER_WEB AND EXISTS ${esscher_web_dir}/vega.js)  # a source distribution brings it
+    set(vega ${esscher_web_dir}/vega.js)
+  elseif(ESSCHER_WEB AND NPM AND NODE)
     add_custom_command(OUTPUT ${vega}
       COMMAND ${CMAKE_COMMAND} -DSOURCE=${esscher_web_dir} -DWORK=${work}/npm -DNPM=${NPM} -DNODE=${NODE} -DOUT=${vega}
               -P ${esscher_web_dir}/bundle.cmake
