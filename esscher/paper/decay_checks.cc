@@ -128,6 +128,7 @@ Checks decay_checks(const DecayNumbers& n) {
     if (there) add_bound(out, n.curves, metric);
   }
   add_controls(out, n.curves);
+  out.controls.insert(out.controls.end(), n.known_controls.begin(), n.known_controls.end());
   return out;
 }
 

@@ -295,14 +295,14 @@ std::string kind_of_point(const ExperimentRow& row) {
 }
 
 PageTable stationary_table(std::span<const ExperimentRow> rows) {
-  PageTable table{
-      .title =
-          "Where the flow of the exact risk goes on from the best and the worst end (not judged)",
-      .sheet = {.columns = {"experiment", "model", "L", "start", "mse", "|gradient|",
-                            "Hessian, lowest", "Hessian, highest", "below zero", "the point is a",
-                            "directions learned, of 5", "slope, lowest", "slope, highest",
-                            "readout on the label"},
-                .rows = {}}};
+  PageTable table{.title =
+                      "Where the flow of the exact risk goes on from the best, a typical high and "
+                      "the worst end (not judged)",
+                  .sheet = {.columns = {"experiment", "model", "L", "start", "mse", "|gradient|",
+                                        "Hessian, lowest", "Hessian, highest", "below zero",
+                                        "the point is a", "directions learned, of 5",
+                                        "slope, lowest", "slope, highest", "readout on the label"},
+                            .rows = {}}};
   for (const ExperimentRow& row : rows) {
     if (row.kind != ExperimentKind::stationary) continue;
     table.sheet.add(row.preset, row.model, length_text(row.L), row.start, row.mse,
@@ -329,7 +329,8 @@ SectionReport report(const Options& options, std::span<const ExperimentRow> rows
       "Test errors are mean squared errors of the trained parameters, averaged over tokens without "
       "a test set: 0.1 of it is label noise that nothing can predict.\n\nA default start counts as "
       "in the limit's basin if its error above the label noise is at most twice that of the "
-      "theorem's start, or 8 % of what there is to predict. From the best and the worst end the "
+      "theorem's start, or 8 % of what there is to predict. From the best, a typical high and the "
+      "worst end the "
       "flow of the exact risk goes on until it is stationary; its gradient, the Hessian in (U, r) "
       "and the slopes of the prediction on the target say what that point is. A slope of 1 in all "
       "five directions is the limit; a slope near 0 is a direction that the head does not use.";

@@ -40,8 +40,8 @@ LinearRegressionTask task_of(ExperimentPreset preset);
 double floor_of(const LinearRegressionTask& task);
 
 // start: the end of SGD from one default start. theorem: the end of the flow from the balanced
-// start. stationary: the point to which the flow of the exact risk goes on from the best or the worst
-// end of SGD.
+// start. stationary: the point to which the flow of the exact risk goes on from the best, a typical
+// high, or the worst end of SGD.
 enum class ExperimentKind { start, theorem, stationary };
 
 constexpr auto enum_names(ExperimentKind) {

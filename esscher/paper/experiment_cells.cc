@@ -176,17 +176,17 @@ std::vector<ExperimentRow> train(const Options& options, const TrainingCell& cel
     rows.back().bayes_error = 2 * bayes.std_error;
     ends.push_back(trainer.theta());
   }
-  if (cell.length != Length(default_lengths(options).back()) && !cell.length.is_infinite())
-    return rows;
-  // The best and the worst of those that did not diverge.
+  // Of those that did not diverge: the best, the worst, and the one in the middle of the upper half,
+  // which is typical of the other basin where about half of the starts end there.
   std::vector<std::pair<double, std::int64_t>> order;
   for (const ExperimentRow& row : rows) {
     if (row.status == name(TrainStatus::running)) order.emplace_back(row.mse, row.start.value());
   }
   if (order.empty()) return rows;
   std::sort(order.begin(), order.end());
-  const std::int64_t picked[] = {order.front().second, order.back().second};
-  for (const std::int64_t start : picked) {
+  const std::size_t places[] = {0, 3 * (order.size() - 1) / 4, order.size() - 1};
+  for (const std::size_t place : places) {
+    const std::int64_t start = order[place].second;
     rows.push_back(
         stationary_row(options, cell, space, ends.at(static_cast<std::size_t>(start - 1))));
     rows.back().start = start;

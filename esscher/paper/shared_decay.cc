@@ -105,6 +105,7 @@ std::vector<DecayRow> decay_rows(const Setting& setting, Proposition proposition
   for (const Hypothesis& h : bound.hypotheses) {
     rows.push_back({.kind = DecayKind::hypothesis,
                     .setting = setting.name,
+                    .sigma = setting.sigma,
                     .name = h.name,
                     .holds = h.holds,
                     .value = h.value,

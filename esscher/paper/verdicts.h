@@ -65,8 +65,9 @@ Verdict judge_almost_sure(std::span<const GrowingPrompts> laws, int prompts, std
 // Propositions 3.1 and 3.4: what is judged of the curves.
 struct DecayNumbers {
   std::vector<Decay> curves = {};
-  std::vector<Judged> known = {};  // further figures: known answers, tilted moments
-  double first = 0;                // D(1), where the printed bound is 0
+  std::vector<Judged> known = {};           // further figures: known answers, tilted moments
+  std::vector<Judged> known_controls = {};  // such figures that must not agree
+  double first = 0;                         // D(1), where the printed bound is 0
 };
 Checks decay_checks(const DecayNumbers& n);
 Verdict judge_prop_3_1(const DecayNumbers& n);

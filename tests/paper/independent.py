@@ -200,6 +200,19 @@ def gradient_decay(L, sigma, fine=1.0):
 
 # ---- in-context linear regression, U = [[A, 0], [0, 0]], r = (0, b)
 
+def tilted_moment(p, q, sigma, fine=1.0):
+    """E |x|^p |z|^q, z ~ N(0, I), x ~ N(G U z, G): Assumption 3.3 in the layer of gradient_decay. The average of a
+    polynomial of degree p + q in four normals, by a product of Gauss-Hermite rules that is exact for it."""
+    g, w = np.polynomial.hermite_e.hermegauss(12 if fine == 1.0 else 10)
+    w = w / w.sum()
+    G, U = np.array([sigma**2, sigma**2 / 2]), 0.5 * np.array([[math.cos(0.6), -math.sin(0.6)],
+                                                               [math.sin(0.6), math.cos(0.6)]])
+    z = np.stack(np.meshgrid(g, g, indexing="ij"), -1).reshape(-1, 2)
+    weight = np.outer(w, w).ravel()
+    x = (z @ U.T * G)[:, None, :] + (np.sqrt(G) * z)[None, :, :]
+    return float(weight @ ((x**2).sum(-1) ** (p // 2) @ weight * (z**2).sum(-1) ** (q // 2)))
+
+
 def power_covariance(d, rho=0.5):
     return rho ** np.abs(np.subtract.outer(np.arange(d), np.arange(d)))
 
@@ -509,6 +522,10 @@ def families():
     for L in (10, 100, 1000, 10000):
         for metric in ("output", "grad_v", "grad_u"):
             yield "coin " + metric, 1, L, lambda fine, m=metric, L=L: coin_decay(L, fine)[m]
+    for sigma in (1, 2):
+        for p, q in itertools.product((0, 4, 8), repeat=2):
+            if p + q > 0:
+                yield f"moment p={p} q={q}", sigma, 0, lambda fine, a=(p, q, sigma): tilted_moment(*a, fine)
     S2, S3, S5, R5 = power_covariance(2), power_covariance(3), power_covariance(5), released_covariance(5)
     I5, shifted = np.eye(5), np.diag([2.0, 0.5])
     noisy = {"sig2": 0.2}
@@ -611,7 +628,8 @@ def check():
     compare("gradient of a risk", 0.0, float(np.linalg.norm(slope - model.risk(p)[1])), 1e-8)
     known = stored()
     for what, x, L, compute in families():
-        if what in ("output d=1", "coin output", "linear d=3", "softmax coin") and (what, x, L) in known:
+        cheap = what.startswith("moment") or what in ("output d=1", "coin output", "linear d=3", "softmax coin")
+        if cheap and (what, x, L) in known:
             value, error = known[what, x, L]
             compare(f"{what} {x} L = {L}", compute(1.0), value, 1e-8 * abs(value) + error)
     if bad:
