@@ -294,6 +294,41 @@ std::string kind_of_point(const ExperimentRow& row) {
   return row.falling.value() > 0 ? "saddle" : "minimum";
 }
 
+// Whether the flow from each high end, typical or worst, reaches the point of the best end of the same
+// cell (to 1 % of the error) or another one, and what that one is.
+std::string high_ends_text(std::span<const ExperimentRow> rows) {
+  std::string same, other;
+  const ExperimentRow* best = nullptr;
+  for (const ExperimentRow& row : rows) {
+    if (row.kind != ExperimentKind::stationary) {
+      best = nullptr;
+      continue;
+    }
+    if (best == nullptr) {
+      best = &row;  // the first of its cell
+      continue;
+    }
+    const std::string which = std::string(name(row.model)) + " " + std::string(name(row.preset)) +
+                              ", L = " + length_text(row.L) + ", start " +
+                              std::to_string(row.start.value());
+    if (std::abs(row.mse - best->mse) <= 0.01 * best->mse) {
+      same += (same.empty() ? "" : "; ") + which;
+    } else {
+      other += (other.empty() ? "" : "; ") + which + " (" + kind_of_point(row) + ", error " +
+               brief(row.mse) + " instead of " + brief(best->mse) + ")";
+    }
+  }
+  std::string text;
+  if (!same.empty()) {
+    text +=
+        "\n\nThe flow of the exact risk leaves these high ends for the point of the best end, so "
+        "SGD had stopped on a plateau there: " +
+        same + ".";
+  }
+  if (!other.empty()) text += "\n\nIt goes to another point from these: " + other + ".";
+  return text;
+}
+
 PageTable stationary_table(std::span<const ExperimentRow> rows) {
   PageTable table{.title =
                       "Where the flow of the exact risk goes on from the best, a typical high and "
@@ -333,7 +368,8 @@ SectionReport report(const Options& options, std::span<const ExperimentRow> rows
       "worst end the "
       "flow of the exact risk goes on until it is stationary; its gradient, the Hessian in (U, r) "
       "and the slopes of the prediction on the target say what that point is. A slope of 1 in all "
-      "five directions is the limit; a slope near 0 is a direction that the head does not use.";
+      "five directions is the limit; a slope near 0 is a direction that the head does not use." +
+      high_ends_text(rows);
   section.formulas = formulas();
   section.figures = figures();
   section.tables = {judged_table(experiment_checks(curves)), ends_table(ends),
