@@ -60,6 +60,7 @@ struct Given {
   double top = -kInfinity;
   Vector share;                // e^{log_weight - top}
   double size = 0, size2 = 0;  // sums of share and of its square
+  double size_log = 0;         // sum of share log share
   Vector x;                    // sum of share x
 
   Given(const GivenTokens& tokens, Index dv) : share(tokens.log_weight), x(Vector::Zero(dv)) {
@@ -70,6 +71,7 @@ struct Given {
     }
     share = (share.array() - top).exp();
     size = share.sum();
+    for (const double s : share) size_log += s > 0 ? s * std::log(s) : 0;
     size2 = share.squaredNorm();
     x = tokens.x.transpose() * share;
   }
@@ -77,7 +79,7 @@ struct Given {
 
 // What all tokens together contribute at one u.
 struct PromptAt {
-  double log_P = 0, psi = 0, once = 0, twice = 0, spread = 0;
+  double log_P = 0, psi = 0, once = 0, logs = 0, twice = 0, spread = 0;
   Vector value, rest;  // the rest is without the linear part; it is known if small
   bool small = true;
 
@@ -87,6 +89,7 @@ struct PromptAt {
     log_P += n * one.log_phi;
     psi += n * one.psi;
     once += n * one.once;
+    logs += n * one.logs;
     twice += n * one.twice;
     spread += n * one.spread;
     value += n * one.value;
@@ -97,6 +100,7 @@ struct PromptAt {
     log_P += sum.log_phi;
     psi += sum.psi;
     once += sum.once;
+    logs += sum.logs;
     twice += sum.twice;
     spread += sum.spread;
     value += sum.value;
@@ -108,6 +112,7 @@ struct PromptAt {
     log_P -= y * given.size;
     psi += y * given.size;
     once += y * given.size;
+    logs += y * ((u + given.top) * given.size + given.size_log);
     twice += y * y * given.size2;
     value += y * given.x;
   }
@@ -129,7 +134,7 @@ class Sweep {
                      .given = Vector::Zero(given_.share.size())};
     const long start = middle();
     const double u0 = u_at(start);
-    double total = 0, offset = 0, given = 0;
+    double total = 0, offset = 0, given = 0, score = 0;
     const auto add = [&](long i) {
       const PromptAt at = read(i);
       if (!(at.log_P > kLogEnd)) return at;
@@ -144,6 +149,7 @@ class Sweep {
       if (given_.size > 0) given += P * std::exp(u + given_.top);
       total += P * at.once;
       offset += (u - u0) * P * at.once;
+      score += P * (at.logs - u * at.once);
       return at;
     };
     for (long i = start; i <= last_ && add(i).log_P > kLogEnd; ++i) {
@@ -153,6 +159,7 @@ class Sweep {
     out.given = given * given_.share;
     out.error = std::abs(total - 1);
     out.log_total = -std::numbers::egamma - u0 - offset;
+    out.entropy = std::max(0.0, out.log_total - score);
     return out;
   }
 
@@ -251,7 +258,8 @@ class Sweep {
 struct GroupIntegrals::State {
   Index dv;
   std::vector<TokenNodes> laws = {};
-  std::map<std::tuple<std::size_t, double, double>, std::map<long, TokenAt>> known = {};  // law, b, step
+  std::map<std::tuple<std::size_t, double, double>, std::map<long, TokenAt>> known =
+      {};  // law, b, step
 };
 
 GroupIntegrals::GroupIntegrals(std::vector<ScoreLaw> laws, Index dv)

@@ -7,6 +7,7 @@
 //   E sum omega^2      = int P sum_k n_k E_q[y^2] du
 //   E weight of k      = int P n_k E_q[y] du
 //   E log sum e^{b+s}  = -gamma - int u P sum_k n_k E_q[y] du
+//   E sum omega (b+s)  = int P sum_k n_k E_q[y (log y - u)] du          entropy = the difference
 //
 // This is the Laplace representation of universal/universal.h, where log P = sum n_k log1p(-psi_k).
 // The trapezoidal rule in u has step 1/6 or a little less. Where every y is small, E_q[yx] is its
@@ -49,6 +50,7 @@ struct GroupMoments {
   Vector weights;        // [segments] expected total weight of each segment
   Vector given;          // [m] expected weight of each given token
   double log_total = 0;  // E log sum e^{b+s}
+  double entropy = 0;    // E[-sum omega log omega]
   double error = 0;
 };
 

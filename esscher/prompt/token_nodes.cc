@@ -1,10 +1,11 @@
+#include "esscher/prompt/detail/token_nodes.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <span>
 #include <utility>
 
-#include "esscher/prompt/detail/token_nodes.h"
 #include "esscher/simd/exp.h"
 
 namespace esscher::detail {
@@ -39,10 +40,12 @@ TokenNodes::TokenNodes(ScoreLaw law) : law_(std::move(law)) {
   for (Index i = n - 1; i >= 0; --i) mass_above_[i] = mass_above_[i + 1] + law_.p[i];
   low1_ = low2_ = law_.p;
   low_second_ = law_.second;
+  low_log_ = Vector::Zero(n);
   low_first1_ = low_first2_ = high_first_ = law_.first;
   high_ = law_.p;
   for (Index i = 1; i < n; ++i) {
     const double fall = std::exp(law_.s[i - 1] - law_.s[i]);
+    low_log_[i] = fall * (low_log_[i - 1] + (law_.s[i - 1] - law_.s[i]) * low1_[i - 1]);
     low1_[i] += fall * low1_[i - 1];
     low2_[i] += fall * fall * low2_[i - 1];
     low_second_[i] += fall * fall * low_second_[i - 1];
@@ -69,6 +72,7 @@ TokenAt TokenNodes::single(double v) const {
   return {.psi = -std::expm1(-y),
           .log_phi = -y,
           .once = y,
+          .logs = y > 0 ? y * std::log(y) : 0,
           .twice = y * y,
           .spread = y * y * std::max(0.0, law_.second[0] / p - x.squaredNorm()),
           .value = y * x,
@@ -83,7 +87,8 @@ TokenAt TokenNodes::at(double v) const {
   const Index from = std::lower_bound(s, s + n, kLow - v) - s;
   const Index to = std::upper_bound(s, s + n, kHigh - v) - s;
   const Index m = to - from;
-  Vector y = law_.s.segment(from, m).array() + v;
+  const Vector log_y = law_.s.segment(from, m).array() + v;
+  Vector y = log_y;
   exp_in_place(y);
   Vector survive = -y;
   exp_in_place(survive);
@@ -98,6 +103,7 @@ TokenAt TokenNodes::at(double v) const {
   double excess = p.dot(y.cwiseProduct(hit));
   out.psi = p.dot(hit) + mass_above_[to];
   out.once = p.dot(once);
+  out.logs = p.dot(once.cwiseProduct(log_y));
   out.twice = p.dot(twice);
   double square = law_.second.segment(from, m).dot(twice);
   out.value = first.transpose() * once;
@@ -106,6 +112,7 @@ TokenAt TokenNodes::at(double v) const {
     const double low = std::exp(v + s[from - 1]);
     out.psi += low * low1_[from - 1];
     out.once += low * low1_[from - 1];
+    out.logs += low * (low_log_[from - 1] + (v + s[from - 1]) * low1_[from - 1]);
     out.twice += low * low * low2_[from - 1];
     excess += low * low * low2_[from - 1];
     square += low * low * low_second_[from - 1];
@@ -120,7 +127,7 @@ TokenAt TokenNodes::at(double v) const {
   out.log_phi = out.psi < 0.5 ? std::log1p(-out.psi) : phi > kNoise ? std::log(phi) : -kInfinity;
   if (out.psi < 0.5) phi = 1 - out.psi;
   if (out.log_phi == -kInfinity) {
-    out.once = out.twice = 0;
+    out.once = out.logs = out.twice = 0;
     out.value.setZero();
     return out;
   }
@@ -129,6 +136,7 @@ TokenAt TokenNodes::at(double v) const {
               std::isfinite(linear);
   if (out.small) out.rest = (linear * out.psi * linear_ - missed) / phi;
   out.once /= phi;
+  out.logs /= phi;
   out.twice /= phi;
   out.value /= phi;
   out.spread = std::max(0.0, square / phi - out.value.squaredNorm());
@@ -140,11 +148,12 @@ LadderSums::LadderSums(const TokenNodes& nodes, double v0, double delta, long st
     : first_(first), stride_(stride), width_(nodes.width()) {
   for (long k = first; k <= last; ++k) {
     const TokenAt one = nodes.at(v0 + delta * static_cast<double>(k));
-    Sum sum{one.log_phi, one.once, one.twice, one.spread, one.psi, one.value};
+    Sum sum{one.log_phi, one.once, one.logs, one.twice, one.spread, one.psi, one.value};
     if (k - stride >= first) {
       const Sum& before = sums_[static_cast<std::size_t>(k - stride - first)];
       sum.log_phi += before.log_phi;
       sum.once += before.once;
+      sum.logs += before.logs;
       sum.twice += before.twice;
       sum.spread += before.spread;
       sum.psi += before.psi;
@@ -170,6 +179,7 @@ LadderSums::Sum LadderSums::at(double k, double count) const {
   if (beyond == nullptr || !std::isfinite(beyond->log_phi)) return out;
   out.log_phi -= beyond->log_phi;
   out.once -= beyond->once;
+  out.logs -= beyond->logs;
   out.twice -= beyond->twice;
   out.spread -= beyond->spread;
   out.psi -= beyond->psi;

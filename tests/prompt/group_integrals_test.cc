@@ -29,7 +29,7 @@ struct Atom {
 
 struct Truth {
   Vector mean;
-  double square = 0, weights2 = 0, log_total = 0;
+  double square = 0, weights2 = 0, log_total = 0, entropy = 0;
   Vector weights;  // token by token
 };
 
@@ -41,6 +41,7 @@ void add_prompt(const std::vector<Atom>& prompt, double probability, Truth& out)
     const double w = std::exp(prompt[l].log_weight) / Z;
     mean += w * prompt[l].x;
     out.weights2 += probability * w * w;
+    if (w > 0) out.entropy -= probability * w * std::log(w);
     out.weights[static_cast<Index>(l)] += probability * w;
   }
   out.mean += probability * mean;
@@ -72,6 +73,7 @@ void expect_truth(const GroupMoments& got, const Truth& want) {
   EXPECT_TRUE(close(got.square, want.square, 1e-12, 1));
   EXPECT_TRUE(close(got.weights2, want.weights2, 1e-12));
   EXPECT_TRUE(close(got.log_total, want.log_total, 1e-12, 1));
+  EXPECT_TRUE(close(got.entropy, want.entropy, 1e-11, 1));
   EXPECT_LT(got.error, 1e-12);
 }
 
@@ -118,8 +120,7 @@ TEST(GroupIntegrals, TwoLawsWithBiasesAndGivenTokensByEnumeration) {
 TEST(GroupIntegrals, SlopesByEnumeration) {
   const ScoreLaw law = law_of(Rademacher(2), 1.0);
   for (const double slope : {0.05, 0.3, 2.0}) {
-    const Truth want = enumerate({law, law, law},
-                                 {0.2 - slope, 0.2 - 2 * slope, 0.2 - 3 * slope},
+    const Truth want = enumerate({law, law, law}, {0.2 - slope, 0.2 - 2 * slope, 0.2 - 3 * slope},
                                  {{0.4, Vector{{1.0, 1.0}}}});
     GroupIntegrals integrals({law}, 2);
     const GroupMoments got = integrals.at({{.bias = 0.2, .count = 3, .from = 1}},
@@ -146,8 +147,8 @@ TEST(GroupIntegrals, SlopesAreGroupsOfOneToken) {
 
 // E sum omega^2 at tau = 1 and slope -log 0.8, known from simulation and another quadrature.
 TEST(GroupIntegrals, AlibiCheckValue) {
-  const ScoreLaw law =
-      score_law(Gaussian(Matrix::Identity(1, 1)), {Vector::Ones(1), Matrix::Ones(1, 1), Vector::Zero(1)});
+  const ScoreLaw law = score_law(Gaussian(Matrix::Identity(1, 1)),
+                                 {Vector::Ones(1), Matrix::Ones(1, 1), Vector::Zero(1)});
   GroupIntegrals integrals({law}, 1);
   const GroupMoments got = integrals.at({{.count = 1000000}}, {}, -std::log(0.8));
   EXPECT_NEAR(got.weights2, 0.188038, 5e-7);
@@ -166,29 +167,34 @@ TEST(GroupIntegrals, GaussiansAgreeWithTheirOwnKernel) {
       const ErrorParts want = error_parts(Metric::output, GaussianLaw{m, G}, attention, a, L);
       const double H = 1 / effective_sample_size(GaussianLaw{m, G}, attention, a, L);
       EXPECT_TRUE(close(got.square, want.total(), 1e-10)) << scale << " " << L;
-      EXPECT_TRUE(close(got.mean.squaredNorm(), want.bias2, 2e-9 + 2e-15 / scale)) << scale << " " << L;
+      EXPECT_TRUE(close(got.mean.squaredNorm(), want.bias2, 2e-9 + 2e-15 / scale))
+          << scale << " " << L;
       EXPECT_TRUE(close(got.weights2, H, 1e-10)) << scale << " " << L;
       const double tau = score_tau({m, G}, a);
-      EXPECT_TRUE(close(got.log_total, a.dot(m) + free_energy(static_cast<double>(L), tau).F, 1e-10, 1));
+      EXPECT_TRUE(
+          close(got.log_total, a.dot(m) + free_energy(static_cast<double>(L), tau).F, 1e-10, 1));
       const double c = a.dot(m) + 2;
       const GroupMoments needle =
           integrals.at({{.count = L}}, {Vector::Constant(1, c), Matrix::Zero(1, 2)});
-      EXPECT_TRUE(close(needle.given[0], needle_weight(static_cast<double>(L), tau, 2), 1e-9, 1e-6));
+      EXPECT_TRUE(
+          close(needle.given[0], needle_weight(static_cast<double>(L), tau, 2), 1e-9, 1e-6));
     }
   }
 }
 
 TEST(GroupIntegrals, SplitAndReorderedGroupsAreOnePrompt) {
-  const ScoreLaw sphere = law_of(Sphere(4, 2), 1.0), gauss = law_of(Gaussian(Matrix::Identity(2, 2)), 1.0);
+  const ScoreLaw sphere = law_of(Sphere(4, 2), 1.0),
+                 gauss = law_of(Gaussian(Matrix::Identity(2, 2)), 1.0);
   GroupIntegrals integrals({sphere, gauss}, 2);
   const GroupMoments whole =
       integrals.at({{.law = 0, .count = 70}, {.law = 1, .bias = 1, .count = 30}}, {});
-  const GroupMoments parts = integrals.at({{.law = 1, .bias = 1, .count = 11},
-                                           {.law = 0, .count = 70},
-                                           {.law = 1, .bias = 1, .count = 19},
-                                           {.law = 0, .bias = -std::numeric_limits<double>::infinity(), .count = 5},
-                                           {.law = 0, .count = 0}},
-                                          {});
+  const GroupMoments parts =
+      integrals.at({{.law = 1, .bias = 1, .count = 11},
+                    {.law = 0, .count = 70},
+                    {.law = 1, .bias = 1, .count = 19},
+                    {.law = 0, .bias = -std::numeric_limits<double>::infinity(), .count = 5},
+                    {.law = 0, .count = 0}},
+                   {});
   EXPECT_TRUE(close(parts.mean, whole.mean, 1e-13));
   EXPECT_TRUE(close(parts.square, whole.square, 1e-13));
   EXPECT_TRUE(close(parts.weights[0] + parts.weights[2], whole.weights[1], 1e-13));

@@ -15,6 +15,7 @@ struct TokenAt {
   double psi = 0;      // E[1 - e^-y]
   double log_phi = 0;  // -infinity where phi is below rounding
   double once = 0;     // E_q[y]
+  double logs = 0;     // E_q[y log y]
   double twice = 0;    // E_q[y^2]
   double spread = 0;   // E_q[y^2|x|^2] - |E_q[yx]|^2
   Vector value;        // E_q[yx]
@@ -41,14 +42,15 @@ class TokenNodes {
   [[nodiscard]] TokenAt single(double v) const;
 
   ScoreLaw law_;
-  Vector mass_below_;    // [n+1] p of nodes < i
-  Vector mass_above_;    // [n+1] p of nodes >= i
-  Vector low1_, low2_;   // [n] sum over j <= i of p e^{k(s_j - s_i)}
-  Vector low_second_;    // [n] the same of second, k = 2
-  Matrix low_first1_;    // [n,dv] of first, k = 1
-  Matrix low_first2_;    // [n,dv] of first, k = 2
-  Matrix high_first_;    // [n,dv] sum over j >= i of first e^{s_j - s_i}
-  Vector high_;          // [n] the same of p
+  Vector mass_below_;   // [n+1] p of nodes < i
+  Vector mass_above_;   // [n+1] p of nodes >= i
+  Vector low1_, low2_;  // [n] sum over j <= i of p e^{k(s_j - s_i)}
+  Vector low_log_;      // [n] sum over j <= i of p e^{s_j - s_i} (s_j - s_i)
+  Vector low_second_;   // [n] the same of second, k = 2
+  Matrix low_first1_;   // [n,dv] of first, k = 1
+  Matrix low_first2_;   // [n,dv] of first, k = 2
+  Matrix high_first_;   // [n,dv] sum over j >= i of first e^{s_j - s_i}
+  Vector high_;         // [n] the same of p
   Vector linear_;
   double linear_size_ = 0;
 };
@@ -60,7 +62,7 @@ class LadderSums {
   LadderSums(const TokenNodes& nodes, double v0, double delta, long stride, long first, long last);
 
   struct Sum {
-    double log_phi = 0, once = 0, twice = 0, spread = 0, psi = 0;
+    double log_phi = 0, once = 0, logs = 0, twice = 0, spread = 0, psi = 0;
     Vector value;
   };
   // k is the lattice point of the first of `count` tokens.
