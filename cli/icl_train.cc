@@ -10,51 +10,23 @@
 #include "esscher/json/training.h"
 #include "esscher/report/page_training.h"
 #include "esscher/report/report.h"
-#include "esscher/store/run.h"
+#include "esscher/store/chain_run.h"
 
 namespace esscher::cli {
 namespace {
 
-constexpr std::int64_t kBayesReplicates = 1000;
-
-// Runs what is missing of the chain. The state is kept before its checkpoint is committed, so a run
-// that stopped between the two goes on from the state and commits the checkpoint then.
-std::vector<TrainRow> run_chain(Chain& chain, Run* run, bool quiet) {
-  if (run != nullptr) {
-    run->declare(chain.keys(), columns_of<TrainRow>());
-    if (const std::optional<Json> state = run->document("state")) chain.restore(state_of(*state));
-  }
-  std::vector<TrainRow> rows;
-  Progress progress(chain.trainer().step(), chain.plan().steps, quiet, "steps");
-  std::vector<std::string> finished;
-  for (std::size_t k = 0; k < chain.keys().size(); ++k) {
-    const std::string& key = chain.keys()[k];
-    if (run == nullptr || !run->done(key)) {
-      if (chain.trainer().status() == TrainStatus::diverged) break;
-      const std::vector<TrainRow> part = chain.advance(k);
-      if (run != nullptr) {
-        run->set_document("state", state_json(chain.state()));
-        run->commit(key, part);
-      } else {
-        rows.insert(rows.end(), part.begin(), part.end());
-      }
-      progress.update(chain.trainer().step(),
-                      fmt::format("risk {:.4g}", last_risk(chain.trainer())));
+// The chain with its progress on stderr.
+std::vector<TrainRow> watched_chain(Chain& chain, Run* run, bool quiet) {
+  std::optional<Progress> progress;
+  std::vector<TrainRow> rows = run_chain(chain, run, [&](const Chain& now) {
+    const Trainer& trainer = now.trainer();
+    if (!progress) {
+      progress.emplace(trainer.step(), now.plan().steps, quiet, "steps");
+    } else {
+      progress->update(trainer.step(), fmt::format("risk {:.4g}", last_risk(trainer)));
     }
-    finished.push_back(key);
-  }
-  progress.finish();
-  return run == nullptr ? rows : run->rows<TrainRow>(finished);
-}
-
-// The final risk beside Bayes at this length and at L = infinity.
-std::vector<RiskRow> risks_beside(const TrainResult& result, const TrainConfig& config) {
-  std::vector<RiskRow> rows{result.final_risk};
-  const LinearRegressionTask& task = config.task.regression();
-  rows.push_back(bayes_row(task, config.length, kBayesReplicates, config.risk));
-  if (!config.length.is_infinite()) {
-    rows.push_back(bayes_row(task, Length::infinity(), kBayesReplicates, config.risk));
-  }
+  });
+  progress->finish();
   return rows;
 }
 
@@ -81,7 +53,7 @@ void icl_train(const Globals& globals, const IclOptions& options) {
         globals.out,
         {.verb = "icl train", .config_toml = config.resolved_toml(), .seed = globals.seed});
   }
-  const std::vector<TrainRow> rows = run_chain(chain, run ? &*run : nullptr, globals.quiet);
+  const std::vector<TrainRow> rows = watched_chain(chain, run ? &*run : nullptr, globals.quiet);
   const TrainResult result = assemble_training(chain.trainer(), rows, plan.config.risk);
   const Json document = train_document(result);
   if (run) {

@@ -18,6 +18,7 @@ from ._esscher import version as __version__
 from .algebra import Weighted
 from .attention import Attention, Gradients, MultiHead, MultiHeadGradients
 from .charts import Chart
+from .checks import Check, check
 from .concentration import (
     Concentration,
     LengthAnswer,
@@ -36,7 +37,7 @@ from .errors import (
     FileError,
     RuntimeFailure,
 )
-from .heads import heads
+from .heads import Diagnoses, heads
 from .icl import (
     Flow,
     LinearRegressionTask,
@@ -69,7 +70,10 @@ from .models import Comparison, compare, risk
 from .presets import Preset, preset, presets
 from .prompts import Estimate, Universal, expected_output, mean_square_error, universal
 from .random import Stream
-from .runs import Figure, Run
+from .progress import set_progress
+from .runs import Figure, Run, load
+from .sweeps import Sweep, sweep
+from .tables import Row, Rows
 from .threads import set_thread_count, thread_count
 from .train import LossPoint, Training, train
 from .types import UserMeasure
@@ -86,12 +90,15 @@ __all__ = [
     "CapabilityError",
     "Categorical",
     "Chart",
+    "Check",
+    "check",
     "commit",
     "compare",
     "Comparison",
     "Concentration",
     "concentration",
     "ConfigError",
+    "Diagnoses",
     "DimensionError",
     "DomainError",
     "Empirical",
@@ -110,6 +117,7 @@ __all__ = [
     "LengthAnswer",
     "linear_risk",
     "LinearRegressionTask",
+    "load",
     "LossPoint",
     "mean_square_error",
     "Measure",
@@ -126,13 +134,18 @@ __all__ = [
     "Rademacher",
     "Readout",
     "risk",
+    "Row",
+    "Rows",
     "Run",
     "RuntimeFailure",
+    "set_progress",
     "set_thread_count",
     "shortest_length",
     "Sphere",
     "Stream",
     "Sum",
+    "Sweep",
+    "sweep",
     "thread_count",
     "train",
     "Training",

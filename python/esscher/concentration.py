@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from typing import Any, Dict, Iterable, List, Optional, Sequence, Union
 
 from . import _esscher
 from .attention import Attention
-from .charts import Charted, Spec, lines
-from .types import ArrayLike, MeasureLike
+from .keywords import helpful
+from .outlets import Out, outlet, without
+from .progress import Progress
+from .results import Curve, Curves, Result
+from .tables import Rows
+from .types import ArrayLike, Length, MeasureLike
 
 
-@dataclass(frozen=True)
-class Concentration(Charted):
+@dataclass(frozen=True, eq=False)
+class Concentration(Result):
     """D(L) over a grid of lengths. ``rows`` and ``fits`` have the keys of ``esscher concentration --json``.
 
     Numbers stay numbers: an infinite constant is ``inf``, an unknown bias is ``nan``.
@@ -20,31 +25,42 @@ class Concentration(Charted):
     >>> import numpy as np, esscher as es
     >>> mu = es.Gaussian(np.eye(2))
     >>> c = es.concentration(mu, es.Attention(U=0.5 * np.eye(2)), mu, [10, 100, 1000], metrics=["output"])
-    >>> [row["L"] for row in c.curve("output")], c.rows[0]["engine"]
-    ([10, 100, 1000], 'exact')
+    >>> c.curve("output")["L"], c.rows[0].engine
+    (array([  10,  100, 1000]), 'exact')
+    >>> c.to_pandas()[["L", "value"]].shape
+    (3, 2)
     """
 
-    rows: List[Dict[str, Any]]
-    fits: List[Dict[str, Any]]
+    rows: Rows
+    fits: Rows
     regime: Dict[str, Any]
     how: str
 
-    def curve(self, metric: str = "output") -> List[Dict[str, Any]]:
+    def curve(self, metric: str = "output") -> Rows:
         """The rows of one metric, lengths increasing."""
-        return [row for row in self.rows if row["metric"] == metric]
+        return Rows(row for row in self.rows if row["metric"] == metric)
 
-    def chart(self) -> Spec:
-        """D(L) over L, both logarithmic, one curve per metric."""
-        rows = [{"L": r["L"], "D": r["value"], "metric": r["metric"]} for r in self.rows]
-        return lines(rows, "L", "D", "metric", log_x=True, log_y=True, title="distance from the limit")
+    def _table(self) -> Rows:
+        return self.rows
+
+    def _axes(self) -> List[str]:
+        return ["metric", "L"]
+
+    def _curves(self) -> Curves:
+        parts = {metric: self.curve(metric) for metric in dict.fromkeys(self.rows["metric"])}
+        curves = [
+            Curve(metric, part["L"], part["value"], [ci[0] for ci in part["ci"]], [ci[1] for ci in part["ci"]])
+            for metric, part in parts.items()
+        ]
+        return Curves("distance from the limit", "L", "D", curves, "metric", log_x=True, log_y=True)
 
     def __repr__(self) -> str:
         slopes = ", ".join(f"{fit['metric']} L^{fit['slope']:.3f}" for fit in self.fits)
         return f"Concentration({slopes}; {self.how})"
 
 
-@dataclass(frozen=True)
-class LengthAnswer:
+@dataclass(frozen=True, eq=False)
+class LengthAnswer(Result):
     """The shortest length, how sure it is ("certified", "estimated", "never"), and D around it.
 
     >>> import esscher as es
@@ -57,10 +73,11 @@ class LengthAnswer:
     where samples cannot tell), ``rises_at`` where it first does not, and ``enough_from`` the length
     from which it does.
 
-    ``value_before`` is ``nan`` if one token is enough, ``value`` too if there is no limit to be near.
+    ``value_before`` is ``nan`` if one token is enough, ``value`` too if there is no limit to be near. The length is
+    ``inf`` if none is long enough.
     """
 
-    length: Optional[int]
+    length: Length
     status: str
     value: float
     value_before: float
@@ -69,23 +86,34 @@ class LengthAnswer:
     rises_at: Optional[int] = None
     enough_from: Optional[int] = None
 
+    def _table(self) -> Rows:
+        return Rows([{**{k: v for k, v in self.details.items() if k != "bracket"}, "length": self.length}])
 
+    def __repr__(self) -> str:
+        return f"LengthAnswer(L = {self.length}, {self.status}, D = {self.value:.6g})"
+
+
+@helpful
 def concentration(
     measure: MeasureLike,
     attention: Attention,
     queries: Union[MeasureLike, ArrayLike],
-    lengths: Iterable[int],
+    lengths: Iterable[Length],
     *,
     metrics: Sequence[str] = ("output", "grad_v", "grad_u"),
     engine: str = "auto",
     query_count: int = 512,
     replicates: int = 8,
     seed: int = 0,
+    out: Out = None,
+    shard: str = "",
+    progress: Progress = None,
 ) -> Concentration:
     """D(L) = E_z E_prompt |X_hat - X|^2 for queries of a law, or queries given as points [n,d].
 
     Gaussian tokens and queries need no sampling; else ``query_count`` queries with ``replicates``
-    prompts each are drawn, and errors count both.
+    prompts each are drawn, and errors count both. ``out`` makes a run on disk, which the same call resumes, with
+    report.html; ``shard`` "1/2" does a part of it; ``progress`` as in ``set_progress``.
 
     >>> import numpy as np, esscher as es
     >>> T = es.Attention(U=0.5 * np.eye(2))
@@ -94,17 +122,21 @@ def concentration(
     >>> c.regime["lambda"], round(c.fits[0]["slope"], 2)
     (0.25, -1.0)
     """
-    found = _esscher.concentration(
-        measure, attention, queries, lengths, metrics, engine, query_count, replicates, seed
-    )
+    lengths = list(lengths)
+    given = without(locals())
+    with outlet("concentration", "concentration", given, out=out, shard=shard, progress=progress, seed=seed) as where:
+        found = _esscher.concentration(
+            measure, attention, queries, lengths, metrics, engine, query_count, replicates, seed, where
+        )
     return concentration_of(found)
 
 
 def concentration_of(found: Dict[str, Any]) -> Concentration:
     """A Concentration from the dictionary of the compiled module."""
-    return Concentration(found["rows"], found["fits"], found["regime"], found["how"])
+    return Concentration(Rows(found["rows"]), Rows(found["fits"]), found["regime"], found["how"])
 
 
+@helpful
 def shortest_length(
     measure: MeasureLike,
     attention: Attention,
@@ -134,7 +166,7 @@ def shortest_length(
         measure, attention, queries, eps, metric, relative, quantile, engine, query_count, replicates, seed
     )
     return LengthAnswer(
-        found["length"],
+        inf if found["length"] is None else found["length"],
         found["status"],
         found["value"],
         found["value_before"],

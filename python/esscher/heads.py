@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, List, Optional, Sequence, Union, overload
+from dataclasses import dataclass
+from typing import Any, Iterator, List, Optional, Sequence, Union, overload
 
 import numpy as np
 
 from . import _esscher
 from .errors import DimensionError
+from .keywords import renamed
+from .outlets import Out, outlet
+from .progress import Progress
+from .results import Curve, Curves, Result
+from .tables import Row, Rows
 from .types import ArrayLike
 
-Diagnosis = Dict[str, Any]
 Path = Union[str, "os.PathLike[str]"]
 COMPONENTS = (2, 4, 8, 16, 32)
 
@@ -25,46 +30,97 @@ def _unstack(X: Any, heads: int) -> List[Any]:
     return [X[h * len(X) // heads] for h in range(heads)]
 
 
+@dataclass(frozen=True, eq=False)
+class Diagnoses(Result):
+    """One row per head, with the columns of ``esscher heads --json``; a sequence of its rows.
+
+    >>> import numpy as np, esscher as es
+    >>> X = np.random.default_rng(0).normal(size=(2, 400, 4))
+    >>> found = es.heads(X, X, X, score_scale=0.1, components=[])
+    >>> found
+    Diagnoses(head.0: linear here; head.1: linear here)
+    >>> found["tau2"].shape, found[0].head, found.to_pandas().shape[0]
+    ((2,), 'head.0', 2)
+    """
+
+    rows: Rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.rows[key]
+
+    def _table(self) -> Rows:
+        return self.rows
+
+    def _axes(self) -> List[str]:
+        return ["head"]
+
+    def _curves(self) -> Curves:
+        names = list(dict.fromkeys(row["verdict_kind"] for row in self.rows))
+        parts = {name: [row for row in self.rows if row["verdict_kind"] == name] for name in names}
+        points = [Curve(name, [r["tau2"] for r in part], [r["lin_c"] for r in part]) for name, part in parts.items()]
+        return Curves("error of the limit", "tau2", "lin_c", points, "verdict", log_x=True, log_y=True, marks=True)
+
+    def __repr__(self) -> str:
+        shown = "; ".join(f"{row['head']}: {row['verdict']}" for row in list(self.rows)[:4])
+        return f"Diagnoses({shown}{f'; and {len(self) - 4} more' if len(self) > 4 else ''})"
+
+
 @overload
 def heads(
     Q: ArrayLike,
     K: ArrayLike,
     V: ArrayLike,
     *,
-    scale: Optional[float] = None,
+    score_scale: Optional[float] = None,
     causal: Optional[bool] = None,
     components: Sequence[int] = COMPONENTS,
     queries: Union[int, Sequence[int]] = 128,
     tolerance: float = 0.1,
     seed: int = 0,
-) -> List[Diagnosis]: ...
+    out: Out = None,
+    shard: str = "",
+    progress: Progress = None,
+) -> Diagnoses: ...
 
 
 @overload
 def heads(
     Q: Path,
     *,
-    scale: Optional[float] = None,
+    score_scale: Optional[float] = None,
     causal: Optional[bool] = None,
     components: Sequence[int] = COMPONENTS,
     queries: Union[int, Sequence[int]] = 128,
     tolerance: float = 0.1,
     seed: int = 0,
-) -> List[Diagnosis]: ...
+    out: Out = None,
+    shard: str = "",
+    progress: Progress = None,
+) -> Diagnoses: ...
 
 
+@renamed(scale="score_scale")
 def heads(
     Q: Any,
     K: Any = None,
     V: Any = None,
     *,
-    scale: Optional[float] = None,
+    score_scale: Optional[float] = None,
     causal: Optional[bool] = None,
     components: Sequence[int] = COMPONENTS,
     queries: Union[int, Sequence[int]] = 128,
     tolerance: float = 0.1,
     seed: int = 0,
-) -> List[Diagnosis]:
+    out: Out = None,
+    shard: str = "",
+    progress: Progress = None,
+) -> Diagnoses:
     """One dictionary per head: ``verdict`` in words, ``verdict_kind`` for programs, and the numbers behind them.
 
     The keys are the columns of a run of ``esscher heads --out``. Arrays are NumPy arrays, ``mixtures``, ``cost`` and
@@ -74,17 +130,17 @@ def heads(
 
     ``heads(Q, K, V)``: the queries [m,dk], keys [n,dk] and values [n,dv] that entered a softmax, or stacked heads
     [h,m,dk], [h,n,dk], [h,n,dv]. ``heads(path)``: every head of a .safetensors or .npz file or of a folder of .npy
-    files. Unless they are given, scale is that of the file or 1/sqrt(dk), and causal that of the file or False.
+    files. Unless they are given, score_scale is that of the file or 1/sqrt(dk), and causal that of the file or False.
     queries is how many queries to use, or a list of their numbers.
 
     >>> import numpy as np, esscher as es
     >>> X = np.random.default_rng(0).normal(size=(3, 400, 4))
-    >>> [row["head"] for row in es.heads(X, X, X, scale=0.1, components=[2])]
+    >>> [row["head"] for row in es.heads(X, X, X, score_scale=0.1, components=[2])]
     ['head.0', 'head.1', 'head.2']
-    >>> row, = es.heads(X[0], X[0], X[0], scale=0.1)
+    >>> row, = es.heads(X[0], X[0], X[0], score_scale=0.1)
     >>> sorted({"verdict", "tau2", "ess"} & set(row))
     ['ess', 'tau2', 'verdict']
-    >>> frozen, = es.heads(X[0], X[0], X[0], scale=100.0, components=[])
+    >>> frozen, = es.heads(X[0], X[0], X[0], score_scale=100.0, components=[])
     >>> frozen["linear_from"], frozen["best_k"]
     (inf, None)
     """
@@ -96,9 +152,17 @@ def heads(
         "seed": seed,
     }
     if isinstance(Q, (str, os.PathLike)):
-        return _esscher.heads_of_file(os.fspath(Q), scale, causal, options)
-    if K is None or V is None:
+        Q = os.fspath(Q)
+    elif K is None or V is None:
         raise TypeError("heads() needs Q, K and V, or the path of a file")
+    given = {**options, "Q": Q, "K": K, "V": V, "score_scale": score_scale, "causal": causal}
+    with outlet("heads", "heads", given, out=out, shard=shard, progress=progress, seed=seed) as where:
+        return Diagnoses(Rows(_diagnose(Q, K, V, score_scale, causal, {**options, "where": where})))
+
+
+def _diagnose(Q: Any, K: Any, V: Any, scale: Optional[float], causal: Optional[bool], options: Any) -> Any:
+    if isinstance(Q, str):
+        return _esscher.heads_of_file(Q, scale, causal, options)
     count = len(Q) if len(np.shape(Q)) == 3 else 1
     if scale is None:
         scale = float(np.shape(Q)[-1]) ** -0.5

@@ -7,18 +7,23 @@ row of V: the prediction is r' zbar, zbar the prompt's mean tilted by U (x, 0).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Dict, NamedTuple, Optional, Protocol, Tuple, Union
+from typing import Any, Dict, List, NamedTuple, Optional, Protocol, Tuple, Union
 
 import numpy as np
 
 from . import _esscher
-from .charts import Charted, Spec, lines
+from .keywords import renamed
+from .outlets import Out, outlet, without
+from .progress import Progress
+from .results import Curve, Curves, Result, register_tuple
+from .tables import Rows
 from .prompts import Estimate
 from .random import Stream, as_stream
 from .recorded import Recorded
 from .types import Array, ArrayLike, Length, MeasureLike, whole
 
 
+@register_tuple
 class Readout(NamedTuple):
     """What a prediction reads of a head: U [D,D] and r [D], D = d + 1; it is r' zbar at the tilt U (x, 0).
 
@@ -137,8 +142,9 @@ def linear_risk(
     return (risk, Readout(*slope)) if gradient else risk
 
 
+@renamed(stream="seed")
 def bayes_risk(
-    task: LinearRegressionTask, length: Length, *, replicates: int = 1000, stream: Union[Stream, int] = 0
+    task: LinearRegressionTask, length: Length, *, replicates: int = 1000, seed: Union[Stream, int] = 0
 ) -> Estimate:
     """Risk of the best prediction from L tokens (ridge), averaged over prompts.
 
@@ -146,7 +152,7 @@ def bayes_risk(
     >>> es.bayes_risk(es.LinearRegressionTask(3, noise_variance=0.5, query_noise=True), es.inf).value
     0.25
     """
-    return Estimate(*_esscher.bayes_risk(task, length, replicates, as_stream(stream)))
+    return Estimate(*_esscher.bayes_risk(task, length, replicates, as_stream(seed)))
 
 
 def block_optimum(task: LinearRegressionTask, length: Length) -> Readout:
@@ -176,10 +182,11 @@ def balanced_start(task: AnyTask, alpha: Optional[float] = None) -> Readout:
 
 
 @dataclass(frozen=True, eq=False)
-class Flow(Charted):
+class Flow(Result):
     """A path of gradient flow: times t [n], risk [n], parameters theta [n,p], and where it ended.
 
-    ``conserved_drift``, ``energy_defect`` and ``largest_increase`` tell what an exact flow keeps at 0.
+    ``conserved_drift``, ``energy_defect`` and ``largest_increase`` tell what an exact flow keeps at 0. A flow of a run
+    (``out``) has no theta.
 
     >>> import esscher as es
     >>> f = es.flow(es.LinearRegressionTask(1), t_end=1.0, times=[0.5, 1.0])
@@ -191,21 +198,27 @@ class Flow(Charted):
     t: Array
     risk: Array
     gradient_norm: Array
-    theta: Array
+    theta: Optional[Array]
     end: Readout
     conserved_drift: float
     energy_defect: float
     largest_increase: float
 
-    def chart(self) -> Spec:
-        """Risk over time."""
-        rows = [{"t": float(t), "risk": float(r)} for t, r in zip(self.t, self.risk)]
-        return lines(rows, "t", "risk", log_y=True, title="risk along the gradient flow")
+    def _table(self) -> Rows:
+        columns = zip(self.t.tolist(), self.risk.tolist(), self.gradient_norm.tolist())
+        return Rows({"t": t, "risk": risk, "gradient_norm": norm} for t, risk, norm in columns)
+
+    def _axes(self) -> List[str]:
+        return ["t"]
+
+    def _curves(self) -> Curves:
+        return Curves("risk along the gradient flow", "t", "risk", [Curve("", self.t, self.risk)], log_y=True)
 
     def __repr__(self) -> str:
         return f"Flow(status={self.status!r}, t={self.t[-1]:.6g}, risk={self.risk[-1]:.6g})"
 
 
+@renamed(stream="seed")
 def flow(
     task: AnyTask,
     start: Optional[Readout] = None,
@@ -220,27 +233,32 @@ def flow(
     times: Optional[ArrayLike] = None,
     engine: str = "auto",
     draws: int = 4000,
-    stream: Union[Stream, int] = 0,
+    seed: Union[Stream, int] = 0,
+    out: Out = None,
+    progress: Progress = None,
 ) -> Flow:
     """Gradient flow theta' = -grad R_L(theta) of the risk by CVODE, until |grad| <= stationary or t_end.
 
     kind: "softmax" or "linear"; at ``inf`` and Gaussian features they are the same. parametrisation:
     "block", "UV", "KQV" or "KQVO". times [n] asks for the path there, else at every step. task may be your own (``UserTask``): the risk is then the mean over
-    ``draws`` draws, fixed by the stream; engine as in ``risk``.
+    ``draws`` draws, fixed by the seed; engine as in ``risk``. ``out`` makes a run on disk with report.html;
+    ``progress`` as in ``set_progress``, of the steps that may be taken at most.
 
     >>> import esscher as es
     >>> f = es.flow(es.LinearRegressionTask(2), parametrisation="block")
     >>> f.status, bool(f.risk[-1] < 1e-12)
     ('stationary', True)
     """
+    given = without(locals())
     at = balanced_start(task) if start is None else start
     options: Dict[str, Any] = {
         "rtol": rtol, "atol": atol, "t_end": t_end, "stationary": stationary,
-        "engine": engine, "draws": draws, "stream": as_stream(stream),
+        "engine": engine, "draws": draws, "stream": as_stream(seed),
     }
     if times is not None:
         options["times"] = times
-    found = _esscher.flow(task, at.U, at.r, length, kind, parametrisation, options)
+    with outlet("icl flow", "flow", given, out=out, progress=progress, seed=seed) as where:
+        found = _esscher.flow(task, at.U, at.r, length, kind, parametrisation, options, where)
     return flow_of(found)
 
 

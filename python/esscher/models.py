@@ -6,13 +6,18 @@ from dataclasses import dataclass
 from typing import Any, Dict, Iterable, List, Optional, Sequence, Union
 
 from . import _esscher
-from .charts import Charted, Spec, lines
+from .keywords import renamed
+from .outlets import Out, outlet, without
+from .progress import Progress
+from .results import Curve, Curves, Result
+from .tables import Rows
 from .icl import AnyTask, Readout, balanced_start
 from .prompts import Estimate
 from .random import Stream, as_stream
 from .types import Length
 
 
+@renamed(stream="seed")
 def risk(
     task: AnyTask,
     at: Union[Readout, Sequence[Readout]],
@@ -21,7 +26,7 @@ def risk(
     kind: str = "softmax",
     engine: str = "auto",
     draws: int = 4000,
-    stream: Union[Stream, int] = 0,
+    seed: Union[Stream, int] = 0,
 ) -> Estimate:
     """Half the mean squared error of the head (U, r) at this prompt length, by the best formula there is.
 
@@ -38,37 +43,46 @@ def risk(
     >>> es.risk(task, at, 100).value > es.risk(task, at, 10**6).value
     True
     """
-    options = {"engine": engine, "draws": draws, "stream": as_stream(stream)}
+    options = {"engine": engine, "draws": draws, "stream": as_stream(seed)}
     found = _esscher.risk(task, [at] if isinstance(at, Readout) else at, kind, length, options)
     return Estimate(*found)
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison(Charted):
+class Comparison(Result):
     """Twin trajectories: ``rows`` one summary per model and length, ``path`` their course in time.
 
     >>> import esscher as es
     >>> c = es.compare(es.LinearRegressionTask(1), [100], kinds=["linear"], parametrisation="block")
-    >>> c.path[0]["t"], c.path[0]["distance"], c.rows[1]["status"]
+    >>> c.path[0].t, c.path[0].distance, c.rows[1].status
     (0.0, 0.0, 'stationary')
+    >>> c
+    Comparison(infinity L=inf: ..., linear L=100: 0.0098)
     """
 
-    rows: List[Dict[str, Any]]
-    lengths: List[Dict[str, Any]]
-    path: List[Dict[str, Any]]
+    rows: Rows
+    lengths: Rows
+    path: Rows
 
-    def chart(self) -> Spec:
-        """Distance of the parameters from the infinite twin, over time."""
-        rows = [
-            {"t": p["t"], "distance": p["distance"], "twin": f"{p['model']} L={p['L']}"}
-            for p in self.path
-        ]
-        return lines(rows, "t", "distance", "twin", log_x=True, log_y=True, title="distance of the twins")
+    def _table(self) -> Rows:
+        return self.rows
+
+    def _axes(self) -> List[str]:
+        return ["model", "L"]
+
+    def _curves(self) -> Curves:
+        twins: Dict[str, List[Any]] = {}
+        for p in self.path:
+            twins.setdefault(f"{p['model']} L={p['L']}", []).append(p)
+        curves = [Curve(name, [p["t"] for p in path], [p["distance"] for p in path]) for name, path in twins.items()]
+        return Curves("distance of the twins", "t", "distance", curves, "twin", log_x=True, log_y=True)
 
     def __repr__(self) -> str:
-        return f"Comparison({len(self.rows)} twins)"
+        ends = ", ".join(f"{row['model']} L={row['L']}: {row['limiting_risk']:.3g}" for row in self.rows)
+        return f"Comparison({ends})"
 
 
+@renamed(stream="seed")
 def compare(
     task: AnyTask,
     lengths: Iterable[Length],
@@ -83,32 +97,38 @@ def compare(
     stationary: float = 1e-9,
     engine: str = "auto",
     draws: int = 4000,
-    stream: Union[Stream, int] = 0,
+    seed: Union[Stream, int] = 0,
+    out: Out = None,
+    progress: Progress = None,
 ) -> Comparison:
     """Twins: flows theta' = -grad R_L(theta) from one start at each length and at infinity, side by side.
 
     Each row of ``rows`` tells a twin's limiting risk, sup_t |theta_L - theta_inf|, the gap of gradients
     along the infinite path and the time they stay together; ``lengths`` tells, for each eps, the
     shortest L with lim R_L <= lim R_inf + eps. Tasks may be your own (``UserTask``): then risks are
-    means over ``draws`` draws, the same at every length; engine as in ``risk``.
+    means over ``draws`` draws, the same at every length; engine as in ``risk``. ``out`` makes a run on disk, which the
+    same call resumes, with report.html; ``progress`` as in ``set_progress``.
 
     >>> import esscher as es
     >>> task = es.LinearRegressionTask(2)
     >>> c = es.compare(task, [10, 1000], kinds=["linear"], parametrisation="block", eps=[0.1])
-    >>> [(row["model"], row["L"], round(row["limiting_risk"], 4)) for row in c.rows]
+    >>> [(row.model, row.L, round(row.limiting_risk, 4)) for row in c.rows]
     [('infinity', inf, 0.0), ('linear', 10, 0.2308), ('linear', 1000, 0.003)]
     >>> c.lengths[0]["length"]
     27
     """
+    lengths, kinds, eps = list(lengths), list(kinds), list(eps)
+    given = without(locals())
     at = balanced_start(task) if start is None else start
     options: Dict[str, Any] = {
         "rtol": rtol, "atol": atol, "t_end": t_end, "stationary": stationary,
-        "engine": engine, "draws": draws, "stream": as_stream(stream),
+        "engine": engine, "draws": draws, "stream": as_stream(seed),
     }
-    found = _esscher.compare(task, at.U, at.r, lengths, kinds, eps, parametrisation, options)
+    with outlet("icl compare", "compare", given, out=out, progress=progress, seed=seed) as where:
+        found = _esscher.compare(task, at.U, at.r, lengths, kinds, eps, parametrisation, options, where)
     return comparison_of(found)
 
 
 def comparison_of(found: Dict[str, Any]) -> Comparison:
     """A Comparison from the dictionary of the compiled module."""
-    return Comparison(found["rows"], found.get("lengths", []), found.get("path", []))
+    return Comparison(Rows(found["rows"]), Rows(found.get("lengths", [])), Rows(found.get("path", [])))

@@ -10,6 +10,8 @@ from typing import Any, Dict, List, Mapping, Union
 from . import _esscher
 from .concentration import Concentration, concentration_of
 from .icl import Flow, flow_of
+from .outlets import Out, outlet
+from .progress import Progress
 from .models import Comparison, comparison_of
 from .train import Training, training_of
 
@@ -45,9 +47,18 @@ class Preset:
         """
         return _esscher.preset_config(self.name, _assignments(changes))
 
-    def run(self, changes: Mapping[str, Any] = {}, *, seed: int = 0) -> Result:
-        """Computes it here: a Flow, Comparison, Training or Concentration, by its verb.
+    def run(
+        self,
+        changes: Mapping[str, Any] = {},
+        *,
+        seed: int = 0,
+        out: Out = None,
+        shard: str = "",
+        progress: Progress = None,
+    ) -> Result:
+        """Computes it: a Flow, Comparison, Training or Concentration, by its verb.
 
+        ``out`` makes the run that ``esscher VERB --preset NAME --out`` makes; either resumes it.
         changes: {"table.key": value}, as ``--set`` of the program; an unknown key is a ConfigError.
         Some presets take long; shorten them, e.g. with {"train.steps": 100} or {"flow.t_end": 1}.
 
@@ -55,7 +66,8 @@ class Preset:
         >>> es.preset("zfb-shifts").run({"flow.t_end": 0.5}).status
         't_end'
         """
-        found = _esscher.run_preset(self.name, self.verb, _assignments(changes), seed)
+        with outlet(self.verb, self.name, {}, out=out, shard=shard, progress=progress, seed=seed) as where:
+            found = _esscher.run_preset(self.name, self.verb, _assignments(changes), seed, where)
         if self.verb == "icl flow":
             return flow_of(found)
         if self.verb == "icl compare":

@@ -7,12 +7,14 @@ from typing import NamedTuple, Union
 
 from . import _esscher
 from .attention import Attention
+from .keywords import helpful, renamed
+from .results import Result, register_tuple
 from .random import Stream, as_stream
 from .types import Array, ArrayLike, Length, MeasureLike, whole
 
 
 @dataclass(frozen=True)
-class Estimate:
+class Estimate(Result):
     """A number and how it was made; ``std_error`` is 0 and ``n`` is 0 where nothing was sampled.
 
     ``heavy`` is true where so few summands carry the value that its ``std_error`` is too small.
@@ -32,7 +34,12 @@ class Estimate:
     def __float__(self) -> float:
         return self.value
 
+    def __repr__(self) -> str:
+        sure = f" +- {self.std_error:.2g}" if self.std_error else ""
+        return f"Estimate({self.value:.8g}{sure}, {self.engine}{', heavy' if self.heavy else ''})"
 
+
+@register_tuple
 class Universal(NamedTuple):
     """What L iid scores N(0, tau^2) and their softmax weights do on average.
 
@@ -53,6 +60,7 @@ class Universal(NamedTuple):
     error: float
 
 
+@helpful
 def universal(L: Length, tau: float) -> Universal:
     """The universal functions of a Gaussian prompt, at any L up to 2^63 at the same cost; 0 <= tau <= 600.
 
@@ -64,6 +72,7 @@ def universal(L: Length, tau: float) -> Universal:
     return Universal(*_esscher.universal(whole("universal", "L", L), tau))
 
 
+@helpful
 def expected_output(measure: MeasureLike, attention: Attention, z: ArrayLike, length: Length) -> Array:
     """E[T_hat(z)] over prompts of this length; T[mu](z) itself at ``inf``. Gaussians and their mixtures.
 
@@ -77,6 +86,7 @@ def expected_output(measure: MeasureLike, attention: Attention, z: ArrayLike, le
     return _esscher.expected_output(measure, attention, z, length)
 
 
+@renamed(stream="seed")
 def mean_square_error(
     measure: MeasureLike,
     attention: Attention,
@@ -86,7 +96,7 @@ def mean_square_error(
     metric: str = "output",
     engine: str = "auto",
     replicates: int = 256,
-    stream: Union[Stream, int] = 0,
+    seed: Union[Stream, int] = 0,
 ) -> Estimate:
     """E|X_hat - X|^2 over prompts of this length, at one query z [d]; X is the output or a gradient.
 
@@ -100,6 +110,6 @@ def mean_square_error(
     (5.43645, 0.0, 'exact')
     """
     found = _esscher.mean_square_error(
-        engine, metric, measure, attention, z, length, replicates, as_stream(stream)
+        engine, metric, measure, attention, z, length, replicates, as_stream(seed)
     )
     return Estimate(*found)

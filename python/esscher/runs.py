@@ -6,13 +6,12 @@ import os
 from dataclasses import dataclass
 from typing import Any, Dict, List, Tuple, Union
 
-import numpy as np
 import numpy.typing as npt
 
 from . import _esscher
 from .charts import Charted, Spec
-
-Row = Dict[str, Union[float, int, str, bool, None]]
+from .results import read_result
+from .tables import Rows
 
 
 @dataclass(frozen=True)
@@ -76,21 +75,18 @@ class Run:
         """(cells done, cells in all)."""
         return self._run.status()
 
-    def rows(self) -> List[Row]:
+    def rows(self) -> Rows:
         """Rows of all finished cells in the order of the study."""
-        return self._run.rows()
+        return Rows(self._run.rows())
 
     def columns(self) -> Dict[str, npt.NDArray[Any]]:
         """The rows as one array per column; a missing number is NaN."""
         rows = self.rows()
-        names = list(dict.fromkeys(name for row in rows for name in row))
-        return {name: _column([row.get(name) for row in rows]) for name in names}
+        return {name: rows[name] for name in rows.columns}
 
     def to_pandas(self) -> Any:
         """The rows as a pandas DataFrame; needs pandas."""
-        from importlib import import_module
-
-        return import_module("pandas").DataFrame(self.rows())
+        return self.rows().to_pandas()
 
     def document(self, name: str) -> Any:
         """A JSON document beside the rows, e.g. "report"; None if there is none."""
@@ -116,14 +112,23 @@ class Run:
         """The rows as JSON, the same bytes as ``esscher export``."""
         return self._run.json()
 
+    def __reduce__(self) -> Any:
+        return Run, (self.directory,)
+
     def __repr__(self) -> str:
         done, total = self.progress
         return f"Run({self.directory!r}, verb={self.verb!r}, cells {done}/{total})"
 
 
-def _column(values: List[Any]) -> npt.NDArray[Any]:
-    if all(isinstance(v, (int, float, type(None))) and not isinstance(v, bool) for v in values):
-        if all(isinstance(v, int) for v in values):
-            return np.array(values)
-        return np.array([np.nan if v is None else v for v in values], dtype=np.float64)
-    return np.array(values, dtype=object)
+def load(path: Union[str, os.PathLike[str]]) -> Any:
+    """What was kept there: a result written by its ``save``, or the ``Run`` in a directory.
+
+    >>> import esscher as es, tempfile, os
+    >>> flow = es.flow(es.LinearRegressionTask(1), t_end=0.5)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     flow.save(os.path.join(folder, "flow.json"))
+    ...     again = es.load(os.path.join(folder, "flow.json"))
+    >>> bool((again.risk == flow.risk).all())
+    True
+    """
+    return Run(path) if os.path.isdir(path) else read_result(path)

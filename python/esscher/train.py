@@ -6,13 +6,19 @@ from dataclasses import dataclass
 from typing import Any, Dict, List, NamedTuple, Sequence, Union
 
 from . import _esscher
-from .charts import Charted, Spec, lines
+from .errors import ArgumentError
 from .icl import AnyTask, Readout
-from .types import Length
+from .keywords import renamed
+from .outlets import Out, outlet, without
+from .progress import Progress
+from .results import Curve, Curves, Result, register_tuple
+from .tables import Rows
+from .types import Length, whole
 
 
+@register_tuple
 class LossPoint(NamedTuple):
-    """Mean loss over the steps (first, last] and its standard error.
+    """Mean loss over the steps (first, last] and its standard error; the loss is a risk, half a squared error.
 
     >>> import esscher as es
     >>> p = es.train(es.LinearRegressionTask(1), 20, 200).curve[-1]
@@ -27,8 +33,11 @@ class LossPoint(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Training(Charted):
-    """A training run: loss curve and the heads (U, r) it ended with.
+class Training(Result):
+    """A training run: loss curve and the heads (U, r) it ended with. status: "finished" or "diverged".
+
+    Losses are risks, halves of squared errors, whatever the optimizer saw, so that they stand beside ``risk``.
+    ``last_loss`` is one batch and noisy.
 
     >>> import esscher as es
     >>> t = es.train(es.LinearRegressionTask(2), 20, 100, heads=2, init="torch", parametrisation="KQVO")
@@ -42,21 +51,30 @@ class Training(Charted):
     heads: List[Readout]
     last_loss: float
 
-    def chart(self) -> Spec:
-        """Loss over steps."""
-        rows = [{"step": p.last, "loss": p.loss} for p in self.curve]
-        return lines(rows, "step", "loss", log_y=True, title="training loss")
+    def _table(self) -> Rows:
+        return Rows({"step": p.last, "loss": p.loss, "std_error": p.std_error} for p in self.curve)
+
+    def _axes(self) -> List[str]:
+        return ["step"]
+
+    def _curves(self) -> Curves:
+        steps, loss = [p.last for p in self.curve], [p.loss for p in self.curve]
+        low, high = ([p.loss + side * p.std_error for p in self.curve] for side in (-2, 2))
+        return Curves("training loss", "step", "loss", [Curve("", steps, loss, low, high)], log_y=True)
 
     def __repr__(self) -> str:
-        return f"Training(status={self.status!r}, steps={self.steps}, last_loss={self.last_loss:.6g})"
+        p = self.curve[-1] if self.curve else None
+        loss = "" if p is None else f", loss={p.loss:.6g} +- {p.std_error:.2g} over steps {p.first + 1}..{p.last}"
+        return f"Training({self.status}, steps={self.steps}{loss})"
 
 
+@renamed(model="kind")
 def train(
     task: AnyTask,
     length: Length,
     steps: int,
     *,
-    model: str = "softmax",
+    kind: str = "softmax",
     parametrisation: str = "UV",
     heads: int = 1,
     init: str = "balanced",
@@ -72,10 +90,18 @@ def train(
     weight_decay: float = 0.0,
     batch: int = 128,
     gradient: str = "auto",
+    loss: str = "half",
     seed: int = 0,
     curve_block: int = 100,
+    checkpoints: int = 50,
+    out: Out = None,
+    progress: Progress = None,
 ) -> Training:
-    """Train on fresh prompts of this length; the loss is the squared error (no one half).
+    """Train on fresh prompts of this length.
+
+    loss: what the optimizer descends, "half" the squared error, which is the risk, or the whole, "mse", whose gradient
+    is twice as long. Reported losses are risks in either case. ``out`` makes a run on disk with ``checkpoints`` states,
+    which the same call resumes, and report.html; ``progress`` as in ``set_progress``.
 
     task may be your own (``UserTask``). optimizer: "sgd" (momentum), "adam" or "adamw" (beta1, beta2,
     epsilon, weight_decay), as in PyTorch. init: where training starts, with the words of TOML:
@@ -88,16 +114,21 @@ def train(
     >>> import esscher as es
     >>> t = es.train(es.LinearRegressionTask(2), es.inf, 200, learning_rate=0.05)
     >>> t.status, t.steps, t.curve[-1].loss < t.curve[0].loss
-    ('running', 200, True)
+    ('finished', 200, True)
     """
+    given = without(locals(), "checkpoints")
+    if loss not in ("half", "mse"):
+        raise ArgumentError(f'train: loss is {loss!r}, expected "half" or "mse"')
+    steps = whole("train", "steps", steps)
     heads_given = [start] if isinstance(start, Readout) else list(start or [])
     options: Dict[str, Any] = dict(
-        model=model, parametrisation=parametrisation, heads=heads, init=init, alpha=alpha,
+        kind=kind, half_loss=loss == "half", parametrisation=parametrisation, heads=heads, init=init, alpha=alpha,
         score_scale=score_scale, optimizer=optimizer, learning_rate=learning_rate, momentum=momentum,
         beta1=beta1, beta2=beta2, epsilon=epsilon, weight_decay=weight_decay, batch=batch, gradient=gradient, seed=seed, curve_block=curve_block,
         start=heads_given,
     )
-    found = _esscher.train(task, length, steps, options)
+    with outlet("icl train", "train", given, out=out, progress=progress, seed=seed) as where:
+        found = _esscher.train(task, length, steps, checkpoints, options, where)
     return training_of(found)
 
 

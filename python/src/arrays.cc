@@ -9,16 +9,27 @@
 namespace esscher::python {
 namespace {
 
+bool is_tensor(py::handle value) {
+  const auto module = py::cast<std::string>(py::str(py::type::of(value).attr("__module__")));
+  return module == "torch" || module.starts_with("torch.");
+}
+
 py::array as_numpy(std::string_view where, std::string_view name, py::handle value) {
   const py::module_ numpy = py::module_::import("numpy");
   if (!py::hasattr(value, "__array__") && py::hasattr(value, "__dlpack__")) {
     return numpy.attr("from_dlpack")(value);
   }
+  const bool tensor = is_tensor(value);
   try {
+    // NumPy has no bfloat16; every bfloat16 is a float32.
+    if (tensor && std::string(py::str(value.attr("dtype"))) == "torch.bfloat16") {
+      return numpy.attr("asarray")(value.attr("float")());
+    }
     return numpy.attr("asarray")(value);
   } catch (py::error_already_set& error) {
     throw ArgumentError(std::string(where) + ": " + std::string(name) +
-                        " is not an array: " + std::string(py::str(error.value())));
+                        " is not an array: " + std::string(py::str(error.value())) +
+                        (tensor ? " The functions of esscher.torch keep gradients." : ""));
   }
 }
 
@@ -105,6 +116,10 @@ py::object out(const Matrix& rows, const PointsIn& points) {
 }
 
 Length length_in(std::string_view where, py::handle value) {
+  // Scalars of NumPy as numbers of Python.
+  if (!PyFloat_Check(value.ptr()) && py::hasattr(value, "dtype") && py::hasattr(value, "item")) {
+    return length_in(where, py::object(value.attr("item")()));
+  }
   if (py::isinstance<py::str>(value)) return Length::parse(py::cast<std::string>(value));
   if (py::isinstance<py::float_>(value)) {
     const double x = py::cast<double>(value);

@@ -16,7 +16,7 @@ bool on_main_thread() {
   return threading.attr("current_thread")().is(threading.attr("main_thread")());
 }
 
-void run_interruptible(const std::function<void()>& work) {
+void run_interruptible(const std::function<void()>& work, const std::function<void()>& tick) {
   if (!on_main_thread()) {
     const py::gil_scoped_release release;
     work();
@@ -33,8 +33,12 @@ void run_interruptible(const std::function<void()>& work) {
     });
     while (done.wait_for(std::chrono::milliseconds(20)) != std::future_status::ready) {
       const py::gil_scoped_acquire acquire;
-      if (!signal && PyErr_CheckSignals() != 0) {
-        signal.emplace();  // takes what the handler raised; thrown below, when the work has ended
+      if (signal) continue;
+      try {
+        if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+        if (tick) tick();
+      } catch (py::error_already_set& raised) {
+        signal.emplace(raised);  // thrown below, when the work has ended
         stop = true;
       }
     }

@@ -14,7 +14,9 @@ namespace esscher::python {
 // True on the thread that receives signals (holding the GIL).
 bool on_main_thread();
 // Runs work as described; exceptions of work are rethrown here. Holds the GIL before and after.
-void run_interruptible(const std::function<void()>& work);
+// `tick` is called by the main thread, with the GIL, about fifty times a second while work runs;
+// what it raises ends the work as a signal does.
+void run_interruptible(const std::function<void()>& work, const std::function<void()>& tick = {});
 
 template <class Work>
 auto long_call(const Work& work) {

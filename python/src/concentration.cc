@@ -4,6 +4,8 @@
 #include "calls.h"
 #include "esscher/concentration/constant.h"
 #include "esscher/concentration/length.h"
+#include "esscher/json/concentration.h"
+#include "esscher/report/page_concentration.h"
 #include "python_measure.h"
 #include "rows.h"
 
@@ -30,7 +32,7 @@ std::vector<std::int64_t> lengths_in(const py::iterable& values) {
 py::object concentration(const py::object& measure, const Attention& T, const py::object& queries,
                          const py::iterable& lengths, const py::iterable& metrics,
                          const std::string& engine, std::int64_t query_count,
-                         std::int64_t replicates, std::uint64_t seed) {
+                         std::int64_t replicates, std::uint64_t seed, const py::object& where) {
   const Problem problem = problem_in(measure, T, queries);
   StudyOptions options;
   options.lengths = lengths_in(lengths);
@@ -42,7 +44,8 @@ py::object concentration(const py::object& measure, const Attention& T, const py
   options.queries = query_count;
   options.replicates = replicates;
   options.seed = seed;
-  return out(long_call([&] { return study(problem, options); }));
+  Outlet outlet(where);
+  return out(long_call([&] { return run_study(problem, options, outlet); }, outlet));
 }
 
 py::object length(const py::object& measure, const Attention& T, const py::object& queries,
@@ -77,6 +80,15 @@ double constant(const std::string& metric, const py::object& measure, const Atte
 }
 
 }  // namespace
+
+StudyResult run_study(const Problem& problem, const StudyOptions& options, Outlet& outlet) {
+  const Study study(problem, options);
+  StudyResult result = study.assemble(outlet.rows(study.cells()));
+  outlet.keep_document("result", [&] { return to_json(result); });
+  outlet.keep([&] { return concentration_page(result, {}, {}); });
+  outlet.close();
+  return result;
+}
 
 py::dict out(const StudyResult& result) {
   const RegimeReport& regime = result.regime;

@@ -6,6 +6,8 @@
 #include "calls.h"
 #include "esscher/heads/diagnose.h"
 #include "esscher/heads/load.h"
+#include "esscher/report/page_heads.h"
+#include "outlet.h"
 #include "rows.h"
 
 namespace esscher::python {
@@ -22,8 +24,16 @@ HeadOptions head_options(const py::dict& given) {
 }
 
 py::list diagnose_all(const std::vector<Head>& heads, const py::dict& given) {
-  const HeadOptions options = head_options(given);
-  return list_of(long_call([&] { return diagnose(heads, options); }));
+  const Cells<HeadDiagnosis> cells = diagnosis_cells(heads, head_options(given));
+  Outlet outlet(given["where"]);
+  return list_of(long_call(
+      [&] {
+        std::vector<HeadDiagnosis> rows = outlet.rows(cells);
+        outlet.keep([&] { return heads_page(rows); });
+        outlet.close();
+        return rows;
+      },
+      outlet));
 }
 
 }  // namespace

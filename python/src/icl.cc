@@ -39,16 +39,18 @@ py::tuple linear(const LinearRegressionTask& task, const py::object& U, const py
 
 py::dict flow(const py::object& task, const py::object& U, const py::object& r,
               const py::object& length, const std::string& kind, const std::string& space_name,
-              const py::dict& options) {
-  const Length L = length_in("flow", length);
-  const auto model = parse_enum<ModelKind>(kind);
-  FlowSetup setup;
+              const py::dict& options, const py::object& where) {
+  FlowProblem problem;
+  problem.length = length_in("flow", length);
+  problem.kind = parse_enum<ModelKind>(kind);
+  FlowSetup& setup = problem.setup;
   setup.task = task_in(task);
   setup.space = space_in(space_name, setup.task.token_dim());
   setup.theta0 = parameters_of(setup.space, readout_in(U, r));
   setup.flow = flow_options_in(options);
   setup.risk = risk_options_in(options);
-  return flow_out(long_call([&] { return run_flow(setup, model, L); }), setup.space);
+  Outlet outlet(where);
+  return run_flow(problem, outlet);
 }
 
 }  // namespace

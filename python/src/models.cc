@@ -30,7 +30,7 @@ py::tuple risk(const py::object& task, const py::iterable& pairs, const std::str
 
 py::dict compare(const py::object& task, const py::object& U, const py::object& r,
                  const py::iterable& lengths, const py::iterable& kinds, const py::iterable& eps,
-                 const std::string& space, const py::dict& options) {
+                 const std::string& space, const py::dict& options, const py::object& where) {
   CompareProblem problem;
   TwinSetup& setup = problem.setup;
   setup.task = task_in(task);
@@ -44,7 +44,8 @@ py::dict compare(const py::object& task, const py::object& U, const py::object& 
   }
   for (const py::handle length : lengths) problem.lengths.push_back(length_in("compare", length));
   for (const py::handle e : eps) problem.eps.push_back(py::cast<double>(e));
-  return compare_out(long_call([&] { return run_compare(problem); }));
+  Outlet outlet(where);
+  return compare_out(long_call([&] { return run_compare(problem, outlet); }, outlet));
 }
 
 }  // namespace

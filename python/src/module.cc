@@ -60,4 +60,5 @@ PYBIND11_MODULE(_esscher, m) {
   python::bind_presets(m);
   python::bind_heads(m);
   python::bind_runs(m);
+  python::bind_sweep(m);
 }

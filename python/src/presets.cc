@@ -57,41 +57,50 @@ py::dict tables(const std::string& name, const Assignments& assignments) {
   return dict;
 }
 
-py::object run_flow_preset(const Config& config, std::uint64_t seed) {
+// A run of a preset is the run that the program makes: its configuration is known when it was read.
+Outlet outlet_of(const Config& config, const char* verb, py::object& where) {
+  config.check_all_used();
+  if (!where.is_none()) {
+    where["verb"] = verb;
+    where["config"] = config.resolved_toml();
+  }
+  return Outlet(where);
+}
+
+py::object run_flow_preset(const Config& config, std::uint64_t seed, py::object& where) {
   const FlowProblem problem = read_flow_problem(config.root(), seed);
-  config.check_all_used();
-  return flow_out(long_call([&] { return run_flow(problem.setup, problem.kind, problem.length); }),
-                  problem.setup.space);
+  Outlet outlet = outlet_of(config, "icl flow", where);
+  return run_flow(problem, outlet);
 }
 
-py::object run_compare_preset(const Config& config, std::uint64_t seed) {
+py::object run_compare_preset(const Config& config, std::uint64_t seed, py::object& where) {
   const CompareProblem problem = read_compare_problem(config.root(), seed);
-  config.check_all_used();
-  return compare_out(long_call([&] { return run_compare(problem); }));
+  Outlet outlet = outlet_of(config, "icl compare", where);
+  return compare_out(long_call([&] { return run_compare(problem, outlet); }, outlet));
 }
 
-py::object run_train_preset(const Config& config, std::uint64_t seed) {
+py::object run_train_preset(const Config& config, std::uint64_t seed, py::object& where) {
   const TrainPlan plan = read_train(config.root(), seed);
-  config.check_all_used();
-  return run_trainer(Trainer(plan.config), plan.steps);
+  Outlet outlet = outlet_of(config, "icl train", where);
+  return run_training(plan, outlet);
 }
 
-py::object run_concentration_preset(const Config& config, std::uint64_t seed) {
+py::object run_concentration_preset(const Config& config, std::uint64_t seed, py::object& where) {
   const Problem problem = read_problem(config.root());
   const StudyOptions sweep = read_sweep(config.root(), seed);
   allow_preset(config.root());
-  config.check_all_used();
-  return out(long_call([&] { return study(problem, sweep); }));
+  Outlet outlet = outlet_of(config, "concentration", where);
+  return out(long_call([&] { return run_study(problem, sweep, outlet); }, outlet));
 }
 
 // The result of the verb the preset is meant for.
 py::object run(const std::string& name, const std::string& verb, const Assignments& assignments,
-               std::uint64_t seed) {
+               std::uint64_t seed, py::object where) {
   const Config config = configure(name, assignments);
-  if (verb == "icl flow") return run_flow_preset(config, seed);
-  if (verb == "icl compare") return run_compare_preset(config, seed);
-  if (verb == "icl train") return run_train_preset(config, seed);
-  if (verb == "concentration") return run_concentration_preset(config, seed);
+  if (verb == "icl flow") return run_flow_preset(config, seed, where);
+  if (verb == "icl compare") return run_compare_preset(config, seed, where);
+  if (verb == "icl train") return run_train_preset(config, seed, where);
+  if (verb == "concentration") return run_concentration_preset(config, seed, where);
   throw CapabilityError("preset " + name + " is for '" + verb +
                         "', which Python does not run; use the program: esscher " + verb +
                         " --preset " + name);

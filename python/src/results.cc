@@ -2,14 +2,24 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <utility>
 
 #include "calls.h"
 #include "esscher/base/stop.h"
+#include "esscher/json/training.h"
+#include "esscher/report/page_flow.h"
+#include "esscher/report/page_training.h"
+#include "esscher/report/page_twins.h"
+#include "esscher/store/chain_run.h"
 #include "readouts.h"
 
 namespace esscher::python {
 
 namespace {
+
+// What a report of a run that Python made says about running it again.
+constexpr const char* kRerun = "the same call in Python";
 
 py::object value_out(const NumberArray& array) {
   py::array_t<double> out(std::vector<py::ssize_t>(array.shape.begin(), array.shape.end()));
@@ -47,33 +57,62 @@ py::list rows_out(const std::vector<Row>& rows) {
   return out;
 }
 
-}  // namespace
+// Losses as risks, halves of squared errors, whatever the optimizer saw.
+py::dict training_out(const Trainer& trainer) {
+  const double scale = trainer.config().half_loss ? 1.0 : 0.5;
+  py::list curve, heads;
+  for (const LossPoint& p : trainer.curve()) {
+    curve.append(py::make_tuple(p.first, p.last, scale * p.loss, scale * p.std_error));
+  }
+  for (const Readout& head : trainer.heads()) heads.append(out(head));
+  py::dict result;
+  result["status"] =
+      trainer.status() == TrainStatus::running ? "finished" : std::string(name(trainer.status()));
+  result["steps"] = trainer.step();
+  result["curve"] = curve;
+  result["heads"] = heads;
+  result["last_loss"] = last_risk(trainer);
+  return result;
+}
 
-FlowResult run_flow(const FlowSetup& setup, ModelKind kind, Length length) {
-  const RiskFunction at_length = risk_function(setup.task, kind, length, setup.risk);
+FlowResult flow_here(const FlowProblem& problem, Outlet& outlet) {
+  const FlowSetup& setup = problem.setup;
+  const RiskFunction at_length =
+      risk_function(setup.task, problem.kind, problem.length, setup.risk);
   const RiskFunction watched = [&](const Readout& at, Readout* gradient) {
     check_stop();
+    outlet.add_done(1);
     return at_length(at, gradient);
   };
+  outlet.add_total(setup.flow.max_steps);
   return gradient_flow(watched, setup.space, setup.theta0, setup.flow);
 }
 
-py::dict flow_out(const FlowResult& result, const Parametrisation& space) {
-  const auto n = static_cast<Index>(result.path.size());
+// {"t", "risk", "gradient_norm"} of a path whose points have these members.
+template <class Points>
+py::dict path_out(const Points& points) {
+  const auto n = static_cast<Index>(points.size());
   Vector t(n), risk(n), norm(n);
-  Matrix theta(n, space.size());
   for (Index i = 0; i < n; ++i) {
-    const FlowPoint& point = result.path[static_cast<std::size_t>(i)];
+    const auto& point = points[static_cast<std::size_t>(i)];
     t(i) = point.t;
     risk(i) = point.risk;
     norm(i) = point.gradient_norm;
-    theta.row(i) = point.theta.transpose();
   }
   py::dict dict;
-  dict["status"] = std::string(name(result.status));
   dict["t"] = out(VectorView(t));
   dict["risk"] = out(VectorView(risk));
   dict["gradient_norm"] = out(VectorView(norm));
+  return dict;
+}
+
+py::dict flow_out(const FlowResult& result, const Parametrisation& space) {
+  Matrix theta(static_cast<Index>(result.path.size()), space.size());
+  for (Index i = 0; i < theta.rows(); ++i) {
+    theta.row(i) = result.path[static_cast<std::size_t>(i)].theta.transpose();
+  }
+  py::dict dict = path_out(result.path);
+  dict["status"] = std::string(name(result.status));
   dict["theta"] = out(MatrixView(theta));
   dict["end"] = out(space.readout(result.end().theta));
   dict["conserved_drift"] = result.conserved_drift;
@@ -82,15 +121,42 @@ py::dict flow_out(const FlowResult& result, const Parametrisation& space) {
   return dict;
 }
 
-CompareResult run_compare(const CompareProblem& problem) {
-  const Cells<TwinRow> cells = twin_cells(problem);
-  std::vector<TwinRow> rows;
-  for (std::size_t i = 0; i < cells.keys.size(); ++i) {
-    check_stop();
-    const std::vector<TwinRow> part = cells.compute(i);
-    rows.insert(rows.end(), part.begin(), part.end());
+// The same of a run, whose rows have (U, r) and not theta.
+py::dict flow_out(const FlowRecord& record) {
+  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+  py::dict dict = path_out(record.path);
+  dict["status"] = std::string(name(record.summary.status.value()));
+  dict["theta"] = py::none();
+  dict["end"] = out(record.summary.readout());
+  dict["conserved_drift"] = record.summary.conserved_drift.value_or(kUnknown);
+  dict["energy_defect"] = record.summary.energy_defect.value_or(kUnknown);
+  dict["largest_increase"] = record.summary.largest_increase.value_or(kUnknown);
+  return dict;
+}
+
+}  // namespace
+
+py::dict run_flow(const FlowProblem& problem, Outlet& outlet) {
+  if (outlet.directory().empty()) {
+    const FlowResult result = long_call([&] { return flow_here(problem, outlet); }, outlet);
+    return flow_out(result, problem.setup.space);
   }
-  return assemble_twins(rows);
+  return flow_out(long_call(
+      [&] {
+        FlowRecord record = assemble_flow(outlet.rows(flow_cells(problem)));
+        outlet.keep_document("model", [&] { return flow_document(record); });
+        outlet.keep([&] { return flow_page(record, kRerun); });
+        outlet.close();
+        return record;
+      },
+      outlet));
+}
+
+CompareResult run_compare(const CompareProblem& problem, Outlet& outlet) {
+  CompareResult result = assemble_twins(outlet.rows(twin_cells(problem)));
+  outlet.keep([&] { return twins_page(result, kRerun); });
+  outlet.close();
+  return result;
 }
 
 py::dict compare_out(const CompareResult& result) {
@@ -101,25 +167,33 @@ py::dict compare_out(const CompareResult& result) {
   return out;
 }
 
-py::dict run_trainer(Trainer trainer, std::int64_t steps) {
-  run_interruptible([&] {
-    while (trainer.step() < steps && trainer.status() == TrainStatus::running) {
+py::dict run_training(const TrainPlan& plan, Outlet& outlet) {
+  Chain chain(plan);
+  // Without a run nobody needs checkpoints, only a look at Ctrl-C now and then.
+  const auto here = [&] {
+    Trainer trainer(plan.config);
+    while (trainer.step() < plan.steps && trainer.status() == TrainStatus::running) {
       check_stop();
-      trainer.run(std::min<std::int64_t>(100, steps - trainer.step()));
+      outlet.add_done(trainer.run(std::min<std::int64_t>(100, plan.steps - trainer.step())));
     }
-  });
-  py::list curve, heads;
-  for (const LossPoint& p : trainer.curve()) {
-    curve.append(py::make_tuple(p.first, p.last, p.loss, p.std_error));
-  }
-  for (const Readout& head : trainer.heads()) heads.append(out(head));
-  py::dict result;
-  result["status"] = std::string(name(trainer.status()));
-  result["steps"] = trainer.step();
-  result["curve"] = curve;
-  result["heads"] = heads;
-  result["last_loss"] = trainer.last_loss();
-  return result;
+    return trainer;
+  };
+  const auto kept = [&] {
+    std::int64_t told = 0;
+    const std::vector<TrainRow> rows = run_chain(chain, outlet.run(), [&](const Chain& now) {
+      check_stop();
+      outlet.add_done(now.trainer().step() - std::exchange(told, now.trainer().step()));
+    });
+    const TrainResult result = assemble_training(chain.trainer(), rows, plan.config.risk);
+    outlet.keep_document("model", [&] { return train_document(result).at("parameters"); });
+    outlet.keep([&] { return training_page(result, risks_beside(result, plan.config), kRerun); });
+    outlet.close();
+    return chain.trainer();
+  };
+  outlet.add_total(plan.steps);
+  const Trainer trainer =
+      long_call([&] { return outlet.directory().empty() ? here() : kept(); }, outlet);
+  return training_out(trainer);
 }
 
 }  // namespace esscher::python

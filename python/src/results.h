@@ -2,22 +2,22 @@
 #pragma once
 
 #include "arrays.h"
-#include "esscher/training/flow.h"
-#include "esscher/training/trainer.h"
+#include "esscher/training/chain.h"
+#include "esscher/training/flow_rows.h"
 #include "esscher/training/twin_rows.h"
+#include "outlet.h"
 
 namespace esscher::python {
 
-// The flow of the setup, watched for Ctrl-C.
-FlowResult run_flow(const FlowSetup& setup, ModelKind kind, Length length);
-py::dict flow_out(const FlowResult& result, const Parametrisation& space);
+// The flow, watched for Ctrl-C, here or in the run of the outlet; with the GIL held.
+py::dict run_flow(const FlowProblem& problem, Outlet& outlet);
 
 // Without the GIL.
-CompareResult run_compare(const CompareProblem& problem);
+CompareResult run_compare(const CompareProblem& problem, Outlet& outlet);
 // {"rows": [..], "lengths": [..], "path": [..]}, each row a dictionary of the columns it has.
 py::dict compare_out(const CompareResult& result);
 
-// Up to `steps` steps, watched for Ctrl-C; with the GIL held.
-py::dict run_trainer(Trainer trainer, std::int64_t steps);
+// The plan, watched for Ctrl-C, here or in the run of the outlet; with the GIL held.
+py::dict run_training(const TrainPlan& plan, Outlet& outlet);
 
 }  // namespace esscher::python

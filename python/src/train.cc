@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <set>
 #include <string>
 #include <utility>
@@ -45,7 +46,8 @@ TrainConfig config_in(const py::object& task, const py::object& length, const py
   config.task = task_in(task);
   config.length = length_in("train", length);
   Options options(given);
-  options.take_enum("model", config.model);
+  options.take_enum("kind", config.model);
+  options.take("half_loss", config.half_loss);
   options.take_enum("parametrisation", config.space.space);
   options.take_enum("init", config.start.kind);
   options.take_enum("optimizer", config.optimizer.kind);
@@ -75,8 +77,12 @@ TrainConfig config_in(const py::object& task, const py::object& length, const py
 }
 
 py::dict train(const py::object& task, const py::object& length, std::int64_t steps,
-               const py::dict& options) {
-  return run_trainer(Trainer(config_in(task, length, options)), steps);
+               std::int64_t checkpoints, const py::dict& options, const py::object& where) {
+  Outlet outlet(where);
+  return run_training({.config = config_in(task, length, options),
+                       .steps = steps,
+                       .checkpoints = std::min(checkpoints, steps)},
+                      outlet);
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ def test_flow_times_and_chart():
 
 
 def test_bayes_is_below_linear_attention():
-    bayes = es.bayes_risk(TASK, 20, stream=3)
+    bayes = es.bayes_risk(TASK, 20, seed=3)
     assert bayes.engine == "sampled" and bayes.std_error > 0
     assert bayes.value < es.linear_risk(TASK, es.block_optimum(TASK, 20), 20)
 

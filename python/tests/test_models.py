@@ -26,7 +26,7 @@ def test_linear_risk_is_one_of_them():
 
 @pytest.mark.parametrize("kind", ["softmax", "linear"])
 def test_own_task_agrees_with_the_built_in(kind):
-    mine = es.risk(MyRegression(), AT, 30, kind=kind, draws=3000, stream=1)
+    mine = es.risk(MyRegression(), AT, 30, kind=kind, draws=3000, seed=1)
     theirs = es.risk(TASK, AT, 30, kind=kind)
     assert mine.std_error > 0
     assert abs(mine.value - theirs.value) < 6 * np.hypot(mine.std_error, theirs.std_error)
@@ -88,7 +88,7 @@ COINS = es.LinearRegressionTask(2, features="rademacher", query_cov=np.eye(2))
 
 @pytest.mark.parametrize("engine, exact", [("auto", True), ("exact", True), ("direct", False)])
 def test_engines_for_gaussian_laws(engine, exact):
-    found = es.risk(MyRegression(), AT, 30, engine=engine, draws=2000, stream=1)
+    found = es.risk(MyRegression(), AT, 30, engine=engine, draws=2000, seed=1)
     assert (found.engine == "quadrature") == exact
     truth = es.risk(TASK, AT, 30)
     assert abs(found.value - truth.value) < 6 * np.hypot(found.std_error, truth.std_error)
@@ -99,7 +99,7 @@ def test_engines_for_gaussian_laws(engine, exact):
 def test_own_task_flows_like_the_built_in(length, kind):
     ask = dict(length=length, kind=kind, parametrisation="block", t_end=0.3, rtol=1e-5, atol=1e-7)
     start = es.balanced_start(TASK, 0.7)
-    mine = es.flow(MyRegression(), start, draws=4000, stream=2, **ask)
+    mine = es.flow(MyRegression(), start, draws=4000, seed=2, **ask)
     theirs = es.flow(TASK, start, **ask)
     assert mine.status == theirs.status == "t_end"
     np.testing.assert_allclose(mine.end.U, theirs.end.U, atol=0.1)
@@ -108,7 +108,7 @@ def test_own_task_flows_like_the_built_in(length, kind):
 
 
 def test_own_measures_inside_own_tasks_flow():
-    ask = dict(length=15, t_end=0.5, rtol=1e-4, atol=1e-6, draws=150, stream=3, parametrisation="block")
+    ask = dict(length=15, t_end=0.5, rtol=1e-4, atol=1e-6, draws=150, seed=3, parametrisation="block")
     start = es.balanced_start(COINS, 0.7)
     for length in (15, es.inf):
         mine = es.flow(Coins(), start, **{**ask, "length": length})
@@ -177,13 +177,13 @@ def test_twins_come_closer_with_length():
 
 def test_heads_of_arrays():
     X = np.random.default_rng(1).normal(size=(600, 4))
-    (row,) = es.heads(X[:50], X, X, scale=0.2)
+    (row,) = es.heads(X[:50], X, X, score_scale=0.2)
     assert row["n"] == 600 and row["verdict"] and row["verdict_kind"] in ("linear_here", "linear_from")
     assert isinstance(row["score_histogram"], np.ndarray) and row["mixtures"][0]["split_lin_c"] > 0
     assert row["verdict_kind"] == "linear_from" or row["shape_departure"] is None
-    (frozen,) = es.heads(X[:50], X, X, scale=1e3, components=[2])
+    (frozen,) = es.heads(X[:50], X, X, score_scale=1e3, components=[2])
     assert frozen["linear_from"] == np.inf and frozen["mixtures"][0]["control_lin_c"] is None
-    (few,) = es.heads(X[:50], X, X, scale=0.2, components=[3], queries=[1, 7])
+    (few,) = es.heads(X[:50], X, X, score_scale=0.2, components=[3], queries=[1, 7])
     assert few["queries"] == 2 and [m["k"] for m in few["mixtures"]] == [3]
     with pytest.raises(es.Error):
         es.heads(X[:50], X, X[:5])

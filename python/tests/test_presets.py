@@ -95,7 +95,7 @@ def test_exact_gradient_of_softmax():
     assert losses == sorted(losses, reverse=True)
     # Each seed has nodes of its own, so their mean and its error can be compared with the risk.
     risk = es.risk(task, es.balanced_start(task, 0.1), 30)
-    first = [es.train(task, 30, 1, gradient="exact", curve_block=1, seed=s).curve[0].loss / 2 for s in range(12)]
+    first = [es.train(task, 30, 1, gradient="exact", curve_block=1, seed=s).curve[0].loss for s in range(12)]
     error = np.std(first, ddof=1) / np.sqrt(len(first))
     assert 0 < error < 0.01
     assert abs(np.mean(first) - risk.value) < 6 * (error + risk.std_error)

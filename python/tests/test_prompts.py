@@ -58,7 +58,7 @@ def test_engines_agree(metric):
 
 
 def test_seed_and_threads_fix_the_bits():
-    ask = dict(engine="direct", replicates=200, stream=es.Stream(4, 2))
+    ask = dict(engine="direct", replicates=200, seed=es.Stream(4, 2))
     before = es.thread_count()
     one = es.mean_square_error(MU, T, Z, 40, **ask)
     es.set_thread_count(1)

@@ -14,7 +14,7 @@ TASK = es.LinearRegressionTask(3, noise_variance=0.05)
 
 def test_learns_and_shows_itself():
     found = es.train(TASK, 50, 400, learning_rate=0.05, curve_block=50)
-    assert found.status == "running" and found.steps == 400 and len(found.curve) == 8
+    assert found.status == "finished" and found.steps == 400 and len(found.curve) == 8
     assert found.curve[-1].loss < 0.7 * found.curve[0].loss
     assert found.heads[0].U.shape == (4, 4)
     assert "application/vnd.vegalite.v5+json" in found._repr_mimebundle_()
@@ -37,7 +37,7 @@ def test_ctrl_c():
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"optimizer": "x"}, {"model": "x"}, {"init": "x"}, {"batch": 0}, {"gradient": "x"}]
+    "wrong", [{"optimizer": "x"}, {"kind": "x"}, {"init": "x"}, {"batch": 0}, {"gradient": "x"}]
 )
 def test_errors(wrong):
     with pytest.raises(es.ArgumentError):

@@ -1,0 +1,233 @@
+"""What every result can do: data frames, pictures, files, one line that answers."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import io
+import json
+import math
+import os
+from typing import Any, ClassVar, Dict, List, Mapping, NamedTuple, Optional, Sequence, Type, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _esscher
+from .charts import Charted, Spec, lines
+from .errors import FileError
+from .tables import Row, Rows, module
+
+Path = Union[str, "os.PathLike[str]"]
+Numbers = Union[Sequence[float], npt.NDArray[Any]]
+
+
+class Curve(NamedTuple):
+    """One curve of a picture: x [n], y [n], and a band low [n], high [n] where errors are known."""
+
+    label: str
+    x: Numbers
+    y: Numbers
+    low: Optional[Numbers] = None
+    high: Optional[Numbers] = None
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Curves:
+    """The picture of a result, for a chart and for matplotlib alike."""
+
+    title: str
+    x: str
+    y: str
+    curves: List[Curve]
+    group: str = ""
+    log_x: bool = False
+    log_y: bool = False
+    marks: bool = False  # points, which no line joins
+
+    def spec(self) -> Spec:
+        """As Vega-Lite."""
+        rows: List[Dict[str, Any]] = [
+            {self.x: float(x), self.y: float(y), **({self.group: c.label} if self.group else {})}
+            for c in self.curves
+            for x, y in zip(c.x, c.y)
+            if math.isfinite(x) and math.isfinite(y)
+        ]
+        found = lines(rows, self.x, self.y, self.group, log_x=self.log_x, log_y=self.log_y, title=self.title)
+        return {**found, "mark": {"type": "point", "tooltip": True}} if self.marks else found
+
+    def draw(self, ax: Any) -> None:
+        """Into matplotlib axes."""
+        for c in self.curves:
+            x, y = np.asarray(c.x, dtype=np.float64), np.asarray(c.y, dtype=np.float64)
+            shown = np.isfinite(x) & np.isfinite(y) & ((x > 0) | (not self.log_x)) & ((y > 0) | (not self.log_y))
+            (line,) = ax.plot(x[shown], y[shown], "o" if self.marks else ".-", label=c.label)
+            if c.low is not None and c.high is not None:
+                low, high = (np.asarray(side, dtype=np.float64)[shown] for side in (c.low, c.high))
+                ax.fill_between(x[shown], low, high, alpha=0.2, color=line.get_color(), linewidth=0)
+        ax.set_xlabel(self.x)
+        ax.set_ylabel(self.y)
+        ax.set_title(self.title)
+        if self.log_x:
+            ax.set_xscale("log")
+        if self.log_y:
+            ax.set_yscale("log")
+        if self.group and len(self.curves) > 1:
+            ax.legend(title=self.group)
+
+
+class Result(Charted):
+    """Base of results. Frozen dataclasses below it get all of this from their fields and ``rows``."""
+
+    _kinds: ClassVar[Dict[str, Type[Result]]] = {}
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        Result._kinds[cls.__name__] = cls
+
+    def _table(self) -> Rows:
+        """The rows of the data frame; the scalar fields as one row unless a result says otherwise."""
+        return Rows([{f.name: getattr(self, f.name) for f in dataclasses.fields(self)}])
+
+    def _axes(self) -> List[str]:
+        """Columns of the table that span a grid; empty if there is none."""
+        return []
+
+    def _curves(self) -> Optional[Curves]:
+        """The picture, or None."""
+        return None
+
+    def to_pandas(self) -> Any:
+        """A pandas DataFrame, one row per row of the result; needs pandas."""
+        return self._table().to_pandas()
+
+    def to_xarray(self) -> Any:
+        """An xarray Dataset over the axes of the grid; needs pandas and xarray."""
+        xarray = module("xarray", "to_xarray")
+        axes = self._axes()
+        frame = self.to_pandas()
+        return xarray.Dataset.from_dataframe(frame.set_index(axes) if axes else frame)
+
+    def chart(self) -> Spec:
+        """The picture as a Vega-Lite specification, with its data."""
+        curves = self._curves()
+        return {} if curves is None else curves.spec()
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draws the picture with matplotlib into ``ax``, or into new axes; gives the axes back."""
+        curves = self._curves()
+        if curves is None:
+            raise TypeError(f"{type(self).__name__} is a single answer and has no picture")
+        if ax is None:
+            ax = module("matplotlib.pyplot", "plot").subplots()[1]
+        curves.draw(ax)
+        return ax
+
+    def save(self, path: Path) -> None:
+        """Writes the result as JSON; ``esscher.load`` reads the same bits back."""
+        document = {"esscher": _esscher.version, "type": type(self).__name__, "fields": _encode(_fields(self))}
+        text = json.dumps(document, allow_nan=False)
+        try:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text + "\n")
+        except OSError as error:
+            raise FileError(f"{os.fspath(path)}: {error.strerror}") from error
+
+    def _svg(self) -> str:
+        """The picture as SVG, drawn by matplotlib; "" if it is not there or there is none."""
+        curves = self._curves()
+        if curves is None:
+            return ""
+        try:
+            from matplotlib.backends.backend_svg import FigureCanvasSVG  # type: ignore[import]
+            from matplotlib.figure import Figure  # type: ignore[import]
+        except ImportError:
+            return ""
+        figure = Figure(figsize=(5.5, 3.4), layout="constrained")
+        FigureCanvasSVG(figure)
+        curves.draw(figure.subplots())
+        file = io.StringIO()
+        figure.savefig(file, format="svg", metadata={"Date": None})
+        text = file.getvalue()
+        return text[text.index("<svg") :]
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Dict[str, Any]:
+        bundle = super()._repr_mimebundle_(include, exclude) if self._curves() is not None else {}
+        bundle.setdefault("text/plain", repr(self))
+        bundle.setdefault("text/html", f"<p>{html.escape(repr(self))}</p>{self._svg()}")
+        return bundle
+
+
+def _fields(result: Any) -> Dict[str, Any]:
+    return {f.name: getattr(result, f.name) for f in dataclasses.fields(result)}
+
+
+# Values that JSON does not have are objects of one key.
+def _encode(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return {"array": _encode(value.ravel().tolist()), "shape": list(value.shape), "dtype": str(value.dtype)}
+    if isinstance(value, Rows):
+        return {"rows": [_encode(dict(row)) for row in value]}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return {"tuple": type(value).__name__, "values": [_encode(item) for item in value]}
+    if isinstance(value, (list, tuple)):
+        return [_encode(item) for item in value]
+    if isinstance(value, Mapping):
+        return {"dict": {str(key): _encode(item) for key, item in value.items()}}
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"float": repr(value)}
+    return value
+
+
+_TUPLES: Dict[str, Any] = {}
+
+
+def register_tuple(cls: Any) -> Any:
+    """Decorator of a NamedTuple that results hold, so that files can."""
+    _TUPLES[cls.__name__] = cls
+    return cls
+
+
+def _decode(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_decode(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if "array" in value:
+        dtype = np.dtype(value["dtype"])
+        if dtype.kind not in "biuf":
+            raise ValueError(f"an array of dtype {dtype}")
+        data: npt.NDArray[Any] = np.array(_decode(value["array"]), dtype=dtype)
+        return data.reshape(value["shape"])
+    if "rows" in value:
+        return Rows([_decode(row) for row in value["rows"]])
+    if "tuple" in value:
+        return _TUPLES[value["tuple"]](*[_decode(item) for item in value["values"]])
+    if "dict" in value:
+        return {key: _decode(item) for key, item in value["dict"].items()}
+    if "float" in value:
+        return float(value["float"])
+    raise ValueError("an object of unknown kind")
+
+
+def read_result(path: Path) -> Result:
+    """The result that ``save`` wrote; FileError for anything else."""
+    where = os.fspath(path)
+    try:
+        with open(path, encoding="utf-8") as file:
+            document = json.load(file)
+        kind = Result._kinds[document["type"]]
+        fields = _decode(document["fields"])
+        known = {f.name for f in dataclasses.fields(kind)}
+        if not isinstance(fields, dict) or set(fields) != known:
+            raise ValueError(f"the fields of {document['type']} are not {', '.join(sorted(known))}")
+        return kind(**fields)
+    except OSError as error:
+        raise FileError(f"{where}: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError, MemoryError) as error:
+        raise FileError(f"{where}: expected a result written by save() ({type(error).__name__}: {error})") from error
+
+
+__all__ = ["Curve", "Curves", "Result", "Row", "read_result", "register_tuple"]

@@ -1,0 +1,52 @@
+#include <pybind11/stl.h>
+
+#include "arrays.h"
+#include "esscher/report/report.h"
+#include "outlet.h"
+#include "parts.h"
+#include "rows.h"
+
+namespace esscher::python {
+namespace {
+
+// The cells of a Python function into the run of `where`. compute(i) gives the rows of cell i as the
+// text of the store (json/rows.h), or None if it failed. Gives back [{"cell", column..},..] of all
+// finished cells, or None if another shard has cells left.
+py::object sweep(const py::object& where, std::vector<std::string> keys, const py::object& columns,
+                 const py::object& compute) {
+  TextCells cells{.keys = std::move(keys), .columns = {}, .compute = {}};
+  for (const Json& column : json_in(columns)) {
+    cells.columns.push_back(column_from_json("sweep", column));
+  }
+  cells.compute = [&](std::size_t i) -> TextCells::Rows {
+    const py::gil_scoped_acquire acquire;
+    const py::object text = compute(i);
+    if (text.is_none()) throw RuntimeFailure("sweep: cell " + cells.keys[i] + " failed");
+    return {.text = py::cast<std::string>(text), .engine = {}};
+  };
+  Outlet outlet(where);
+  const RecordTable table = long_call(
+      [&] {
+        RecordTable found;
+        outlet.keep_document("columns", [&] {
+          Json list = Json::array();
+          for (const Column& column : cells.columns) list.push_back(column_json(column));
+          return list;
+        });
+        if (outlet.fill(cells)) {
+          found = outlet.run()->keyed_table();
+          write_report(*outlet.run(), outlet.run()->directory() / "report.html");
+        }
+        outlet.close();
+        return found;
+      },
+      outlet);
+  if (table.columns.empty()) return py::none();
+  return list_of(table);
+}
+
+}  // namespace
+
+void bind_sweep(py::module_& m) { m.def("sweep", &sweep); }
+
+}  // namespace esscher::python
