@@ -1,4 +1,4 @@
-# esscher_web(target): puts web/report.css, web/report.js and the bundled charts into the target.
+# esscher_web(target): puts web/report.css, web/report.js, web/charts/ and the bundled Vega into the target.
 option(ESSCHER_WEB "charts in reports (needs npm and, once, the network)" ${PROJECT_IS_TOP_LEVEL})
 set(esscher_web_dir ${CMAKE_CURRENT_LIST_DIR})
 
@@ -22,7 +22,14 @@ function(esscher_web target)
   endif()
   set(css ${esscher_web_dir}/report.css)
   set(js ${esscher_web_dir}/report.js)
+  # In the order in which they use each other.
+  set(charts numbers series layout theme curves tiles draw)
+  list(TRANSFORM charts PREPEND ${esscher_web_dir}/charts/)
+  list(TRANSFORM charts APPEND .js)
+  set(charts_incbin ${charts})
+  list(TRANSFORM charts_incbin REPLACE "(.+)" ".incbin \"\\1\"")
+  list(JOIN charts_incbin "\n" charts_incbin)
   configure_file(${esscher_web_dir}/assets.cc.in ${work}/assets.cc @ONLY)
-  set_source_files_properties(${work}/assets.cc PROPERTIES OBJECT_DEPENDS "${css};${js};${vega}")
+  set_source_files_properties(${work}/assets.cc PROPERTIES OBJECT_DEPENDS "${css};${js};${charts};${vega}")
   target_sources(${target} PRIVATE ${work}/assets.cc)
 endfunction()

@@ -5,12 +5,6 @@
   const page = JSON.parse(document.getElementById("page-data").textContent);
   const root = document.documentElement;
   const darkMedia = matchMedia("(prefers-color-scheme: dark)");
-  // The colours of Okabe and Ito, which people with any colour vision can tell apart. A dark page
-  // gets lighter ones.
-  const palette = {
-    light: ["#0072b2", "#d55e00", "#009e73", "#a8539b", "#b07d00", "#3a9bd6", "#5b6470", "#8c3b00"],
-    dark: ["#56b4e9", "#ff8a4c", "#3fcf9f", "#e19ccb", "#f0c04a", "#9ad2f5", "#aab4c0", "#d9a27c"],
-  };
   const views = new Map();
 
   function isDark() {
@@ -18,73 +12,22 @@
     return chosen ? chosen === "dark" : darkMedia.matches;
   }
 
-  function chartConfig(print) {
-    const css = getComputedStyle(root);
-    const pick = (name) => css.getPropertyValue(name).trim();
-    const dark = isDark() && !print;
-    const ink = print ? "#1c2430" : pick("--ink");
-    const soft = print ? "#566273" : pick("--soft");
-    const sans = pick("--sans");
-    return {
-      background: null, font: sans, padding: 4,
-      range: { category: palette[dark ? "dark" : "light"] },
-      mark: { color: palette[dark ? "dark" : "light"][0] },
-      view: { stroke: null },
-      rule: { color: soft }, text: { color: soft },
-      axis: {
-        labelColor: soft, titleColor: ink, domainColor: soft, tickColor: soft,
-        gridColor: print ? "#e9edf1" : pick("--grid"), labelFontSize: 12, titleFontSize: 12.5,
-        titleFontWeight: 500, titlePadding: 10, labelPadding: 4, tickSize: 4,
-      },
-      legend: {
-        labelColor: ink, titleColor: soft, labelFontSize: 12.5, titleFontSize: 12, titleFontWeight: 500,
-        symbolStrokeWidth: 2.5, orient: "top", direction: "horizontal", offset: 12, labelLimit: 320,
-        columnPadding: 18, symbolOpacity: 1, columns: { signal: "width < 480 ? 1 : 4" },
-        gradientLength: 200,
-      },
-      header: { labelColor: ink, titleColor: soft, labelFontSize: 12.5 },
-      title: { color: ink, fontSize: 13, fontWeight: 500, anchor: "start" },
-      style: {
-        curve: { strokeWidth: 2.2, strokeJoin: "round" },
-        theory: { strokeWidth: 1.6, strokeDash: [6, 4] },
-        band: { opacity: 0.18 },
-        dot: { filled: true, size: 42, stroke: print ? "#fff" : pick("--paper"), strokeWidth: 1 },
-        hover: { filled: true, size: 90 },
-        scatter: { filled: true, size: 44 },
-        column: { cornerRadiusEnd: 2 },
-        tile: {},
-        "error-bar": { stroke: ink, strokeWidth: 1.4 },
-        reference: { stroke: soft, strokeWidth: 1.2, strokeDash: [3, 3] },
-        "reference-label": { fill: soft, fontSize: 12 },
-      },
-    };
-  }
-
-  // Finds named data at any depth of a specification.
-  function withData(spec) {
-    const names = new Set();
-    (function walk(node) {
-      if (!node || typeof node !== "object") return;
-      if (node.data && typeof node.data.name === "string") names.add(node.data.name);
-      Object.values(node).forEach(walk);
-    })(spec);
-    const datasets = {};
-    for (const name of names) if (name in page.datasets) datasets[name] = page.datasets[name];
-    return { ...spec, datasets: { ...(spec.datasets || {}), ...datasets } };
-  }
+  const charts = globalThis.esscherCharts;
+  const slots = charts.slotsOfPage(Object.values(page.figures), page.datasets);
 
   async function draw(holder) {
     const id = holder.dataset.figure;
-    const old = views.get(id);
-    if (old) old.finalize();
+    views.get(id)?.finalize();
+    const figure = holder.closest("figure");
     // Vega takes the label of its container from the description.
-    const description = holder.closest("figure").querySelector("figcaption").textContent;
-    const result = await vegaEmbed(holder, { ...withData(page.figures[id]), description }, {
-      mode: "vega-lite", actions: false, renderer: "svg", config: chartConfig(false),
-      tooltip: { theme: isDark() ? "dark" : "light" },
-    });
-    views.set(id, result);
+    const description = figure.querySelector("figcaption").textContent;
+    const drawn = await charts.draw(holder, page.figures[id], page.datasets, { dark: isDark(), slots, description });
+    views.set(id, drawn.view);
+    const note = figure.querySelector(".note");
+    note.textContent = drawn.notes.join(" ");
+    note.hidden = drawn.notes.length === 0;
     holder.dataset.drawn = "yes";
+    holder.dataset.width = holder.clientWidth;
   }
 
   async function drawAll() {
@@ -98,6 +41,16 @@
       }
     }
     root.dataset.ready = "yes";
+  }
+
+  // A figure is made for one width: when the page changes its width, it is made again.
+  let waiting = 0;
+  function redrawLater() {
+    clearTimeout(waiting);
+    waiting = setTimeout(() => {
+      const changed = [...document.querySelectorAll(".chart")].some((holder) => Math.abs(holder.clientWidth - holder.dataset.width) > 8);
+      if (changed) drawAll();
+    }, 250);
   }
 
   function save(name, type, content) {
@@ -119,11 +72,11 @@
   }
 
   // Saved figures are meant for paper, so they are light and on white, whatever the page looks like.
+  const printSpec = (id) => charts.build(page.figures[id], page.datasets, { width: 720, dark: false, slots }).spec;
   async function printView(id) {
-    const config = { ...chartConfig(true), background: "#ffffff" };
-    const spec = withData(page.figures[id]);
-    if (spec.width === "container") spec.width = 720;
-    return new vega.View(vega.parse(vegaLite.compile(spec, { config }).spec), { renderer: "none" });
+    const spec = printSpec(id);
+    spec.config = { ...spec.config, background: "#ffffff" };
+    return new vega.View(vega.parse(vegaLite.compile(spec).spec), { renderer: "none" });
   }
 
   const savers = {
@@ -132,10 +85,9 @@
       const canvas = await (await printView(id)).toCanvas(2);
       canvas.toBlob((blob) => save(id + ".png", "image/png", blob));
     },
-    "Chart (JSON)": (id) =>
-      save(id + ".vl.json", "application/json", JSON.stringify(withData(page.figures[id]), null, 1)),
+    "Chart (JSON)": (id) => save(id + ".vl.json", "application/json", JSON.stringify(printSpec(id), null, 1)),
     "Data (CSV)": (id) => {
-      const sets = Object.values(withData(page.figures[id]).datasets);
+      const sets = Object.values(charts.withData(page.figures[id], page.datasets).datasets);
       save(id + ".csv", "text/csv", toCsv(sets.flat()));
     },
   };
@@ -184,6 +136,7 @@
     drawAll();
   });
   darkMedia.addEventListener("change", drawAll);
+  addEventListener("resize", redrawLater);
   document.getElementById("download-rows")?.addEventListener("click", downloadRows);
   for (const button of document.querySelectorAll("table.sortable th button")) {
     button.addEventListener("click", () => sortTable(button.closest("th")));

@@ -258,29 +258,32 @@ std::vector<std::string> hypotheses() {
   return out;
 }
 
-// The prompts of each law, and the deviation that is predicted for them as one more curve.
-Sheet curves(std::span<const GrowingRow> rows) {
-  Sheet sheet{.columns = {"tokens", "prompt", "L", "error", "clt"}, .rows = {}};
+// The prompts of each law, and the deviation that is predicted for them.
+std::map<std::string, Sheet> curves(std::span<const GrowingRow> rows) {
+  Sheet prompts{.columns = {"tokens", "prompt", "L", "error"}, .rows = {}};
+  Sheet predicted{.columns = {"tokens", "prompt", "L", "error"}, .rows = {}};
   for (const GrowingRow& row : rows) {
     if (row.prompt == kBlockRow) continue;
-    sheet.add(row.tokens, row.prompt, row.L.count(), row.error, row.clt);
-    if (row.prompt != "1") continue;
-    sheet.add(row.tokens, "predicted", row.L.count(), row.clt, row.clt);
+    prompts.add(row.tokens, row.prompt, row.L.count(), row.error);
+    if (row.prompt == "1") predicted.add(row.tokens, "predicted", row.L.count(), row.clt);
   }
-  return sheet;
+  return {{"almost_sure", std::move(prompts)}, {"almost_sure_predicted", std::move(predicted)}};
 }
 
 std::vector<Figure> figures() {
-  return {{.id = "paths",
-           .chart = CurveChart{.data = "almost_sure",
-                               .x = {.column = "L", .title = "prompt length L", .log = true},
-                               .y = {.column = "error", .title = "‖T[μ̂] − T[μ]‖", .log = true},
-                               .series = "prompt",
-                               .facet = "tokens",
-                               .points = false,
-                               .height = 200},
-           .caption = "Distance to the limit along growing prompts, one colour per prompt, and the "
-                      "deviation predicted by the central limit theorem."}};
+  return {
+      {.id = "paths",
+       .chart = CurveChart{.data = "almost_sure",
+                           .x = {.column = "L", .title = "prompt length L", .log = true},
+                           .y = {.column = "error", .title = "distance to the limit", .log = true},
+                           .series = "prompt",
+                           .quiet = true,
+                           .reference_data = "almost_sure_predicted",
+                           .reference_title = "predicted by the central limit theorem",
+                           .facet = "tokens",
+                           .points = false},
+       .caption = "Distance to the limit along growing prompts: each grey line is one prompt "
+                  "that keeps growing, for five laws of tokens on the same axes."}};
 }
 
 SectionReport report(const Options& options, std::span<const GrowingRow> rows) {
@@ -303,7 +306,8 @@ SectionReport report(const Options& options, std::span<const GrowingRow> rows) {
   section.hypotheses = hypotheses();
   section.verdict = judge_almost_sure(numbers, prompts(options), end);
   section.text =
-      "Each curve is ONE prompt that keeps growing, not an average. No finite prompt shows a "
+      "Each grey curve is a single prompt that keeps growing, not an average. No finite prompt "
+      "shows a "
       "limit; "
       "what is judged is that no curve leaves six deviations of the central limit theorem, and "
       "that the mean square error of thousands of independent blocks of tokens is `constant/L`, "
@@ -312,7 +316,7 @@ SectionReport report(const Options& options, std::span<const GrowingRow> rows) {
   section.formulas = formulas();
   section.figures = figures();
   section.tables = {judged_table(almost_sure_checks(numbers)), std::move(table)};
-  return {.section = std::move(section), .datasets = {{"almost_sure", curves(rows)}}};
+  return {.section = std::move(section), .datasets = curves(rows)};
 }
 
 }  // namespace

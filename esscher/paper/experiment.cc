@@ -247,18 +247,17 @@ std::vector<Figure> figures() {
                       .low = "low",
                       .high = "high",
                       .reference_data = "experiment_expected",
-                      .height = 280},
+                      .reference_title = "closed form or independent value"},
        .caption =
            "From the theorem's start: mean squared error above the label noise at the end of "
-           "the flow against prompt length. Dashed: closed form (linear) and independent "
-           "values (softmax)."},
+           "the flow against prompt length. Linear attention has a closed form, softmax has "
+           "independent values."},
       {.id = "ends",
        .chart =
            ScatterChart{.data = "experiment_ends",
                         .x = length,
                         .y = {.column = "mse", .title = "test mean squared error", .log = true},
-                        .series = "model",
-                        .height = 300},
+                        .series = "model"},
        .caption = "From the default start: test error at the end of SGD against prompt length, one "
                   "point per start. Reported, not judged."},
       {.id = "reached",
@@ -266,8 +265,7 @@ std::vector<Figure> figures() {
                            .x = length,
                            .y = {.column = "fraction", .title = "fraction in the limit's basin"},
                            .series = "model",
-                           .facet = "experiment",
-                           .height = 220},
+                           .facet = "experiment"},
        .caption = "Fraction of default starts that end in the basin of the limit, against prompt "
                   "length. Reported, not judged."}};
 }

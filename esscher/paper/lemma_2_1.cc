@@ -36,6 +36,16 @@ constexpr auto enum_names(LemmaKind) {
                                    {LemmaKind::curve, "curve"}}}};
 }
 
+const char* family_name(LemmaKind kind) {
+  switch (kind) {
+    case LemmaKind::random: return "centred";
+    case LemmaKind::shifted: return "shifted mean";
+    case LemmaKind::singular: return "deficient rank";
+    case LemmaKind::curve: break;
+  }
+  return "counter-example";
+}
+
 struct LemmaRow {
   LemmaKind kind = LemmaKind::random;
   std::optional<Index> index = {}, d = {}, rank = {};
@@ -299,7 +309,7 @@ std::map<std::string, Sheet> datasets(std::span<const LemmaRow> rows) {
     if (row.kind == LemmaKind::curve) {
       curve.add(row.tokens, row.z, row.output);
     } else {
-      cases.add(row.kind, row.index, row.d, row.rank, row.tau, row.relative_error);
+      cases.add(family_name(row.kind), row.index, row.d, row.rank, row.tau, row.relative_error);
     }
   }
   return {{"lemma_cases", std::move(cases)}, {"lemma_curves", std::move(curve)}};
@@ -312,19 +322,17 @@ std::vector<Figure> figures() {
                            .x = {.column = "z", .title = "query z"},
                            .y = {.column = "output", .title = "T[μ](z)"},
                            .series = "tokens",
-                           .points = false,
-                           .height = 260},
+                           .points = false},
        .caption = "T[μ](z) in dimension one with U = V = 1 and unit variance. Gaussian tokens give "
                   "the identity; ±1 tokens have the same variance but saturate: softmax attention "
                   "is linear because the tokens are Gaussian, not in general."},
       {.id = "errors",
        .chart =
            ScatterChart{.data = "lemma_cases",
-                        .x = {.column = "tau", .title = "score deviation τ"},
+                        .x = {.column = "tau", .title = "score deviation τ", .log = true},
                         .y = {.column = "relative_error", .title = "relative error", .log = true},
                         .series = "kind",
-                        .references = {{'y', kLemmaError, "allowed"}},
-                        .height = 240},
+                        .references = {{'y', kLemmaError, "allowed"}}},
        .caption = "Relative error of the lemma against the score deviation τ, one point per random "
                   "Gaussian and query."}};
 }
@@ -336,7 +344,7 @@ PageTable worst_table(std::span<const LemmaRow> rows) {
                             .rows = {}}};
   for (const LemmaKind kind : kFamilies) {
     const Family w = worst_of(rows, kind);
-    table.sheet.add(kind, w.cases, w.error, w.skewness, w.kurtosis);
+    table.sheet.add(family_name(kind), w.cases, w.error, w.skewness, w.kurtosis);
   }
   return table;
 }

@@ -154,27 +154,27 @@ std::vector<Figure> figures() {
                            .low = "low",
                            .high = "high",
                            .reference_data = "p31_asymptotes",
+                           .reference_title = "constant/L in closed form, fast regime",
                            .points = false},
-       .caption = "Mean squared error of the output against prompt length. Dashed: the closed-form "
-                  "constant/L of the fast regime."},
+       .caption = "Mean squared error of the output against prompt length. The fast regime, where "
+                  "the dashed 1/L exists, ends at σ² = 2."},
       {.id = "exponent",
        .chart = CurveChart{.data = "p31_exponents",
                            .x = {.column = "sigma2", .title = "σ²", .log = true},
                            .y = {.column = "exponent", .title = "exponent of D(L)"},
                            .series = "curve",
                            .reference_data = "p31_predicted",
-                           .references = {{'x', 2, "λ = 1/2"}},
-                           .height = 280},
-       .caption = "The measured exponent −d log D / d log L against σ² (points), and the predicted "
-                  "γ (dashed), which is approached slowly."},
+                           .reference_title = "predicted γ",
+                           .references = {{'x', 2, "λ = 1/2"}}},
+       .caption = "The measured exponent −d log D / d log L against σ² (points). The "
+                  "predicted γ is approached slowly."},
       {.id = "ratio",
        .chart = CurveChart{.data = "p31_ratios",
                            .x = length,
                            .y = {.column = "ratio", .title = "D(L) / bound", .log = true},
                            .series = "tokens",
                            .references = {{'y', 1, "bound"}},
-                           .points = false,
-                           .height = 280},
+                           .points = false},
        .caption = "D(L) divided by the bound with one common (c₁, c₂). The bound holds where the "
                   "curve is below 1; L = 1 is left out, there the bound is 0."}};
 }

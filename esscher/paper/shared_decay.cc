@@ -212,19 +212,20 @@ std::vector<std::string> hypothesis_lines(std::span<const DecayRow> rows) {
   return out;
 }
 
-DecaySheets::DecaySheets(const std::string& series)
-    : curves{.columns = {series, "L", "D", "low", "high"}, .rows = {}},
-      asymptotes{.columns = {series, "L", "D"}, .rows = {}},
-      ratios{.columns = {series, "L", "ratio"}, .rows = {}} {}
+DecaySheets::DecaySheets(const std::string& series, const std::string& panel)
+    : curves{.columns = {series, panel, "L", "D", "low", "high"}, .rows = {}},
+      asymptotes{.columns = {series, panel, "L", "D"}, .rows = {}},
+      ratios{.columns = {series, panel, "L", "ratio"}, .rows = {}} {}
 
-void DecaySheets::add(const std::string& label, const Decay& c, const CommonFit& fit) {
+void DecaySheets::add(const std::string& label, const Decay& c, const CommonFit& fit,
+                      const std::string& panel) {
   for (std::size_t i = 0; i < c.L.size(); ++i) {
-    curves.add(label, c.L[i], c.D[i], c.low[i], c.high[i]);
+    curves.add(label, panel, c.L[i], c.D[i], c.low[i], c.high[i]);
     if (std::isfinite(c.constant)) {
-      asymptotes.add(label, c.L[i], c.constant / static_cast<double>(c.L[i]));
+      asymptotes.add(label, panel, c.L[i], c.constant / static_cast<double>(c.L[i]));
     }
     if (c.L[i] < 2) continue;
-    ratios.add(label, c.L[i], c.D[i] / common_bound(fit, c.metric, c.sigma, c.L[i]));
+    ratios.add(label, panel, c.L[i], c.D[i] / common_bound(fit, c.metric, c.sigma, c.L[i]));
   }
 }
 

@@ -119,8 +119,10 @@ std::vector<std::string> hypothesis_lines(std::span<const DecayRow> rows);
 // D / bound, under the column `series`.
 struct DecaySheets {
   Sheet curves, asymptotes, ratios;
-  explicit DecaySheets(const std::string& series);
-  void add(const std::string& label, const Decay& curve, const CommonFit& fit);
+  // The columns of the series and of the panel that a curve belongs to.
+  explicit DecaySheets(const std::string& series, const std::string& panel = "panel");
+  void add(const std::string& label, const Decay& curve, const CommonFit& fit,
+           const std::string& panel = "");
 };
 
 }  // namespace esscher::paper

@@ -229,8 +229,7 @@ std::map<std::string, Sheet> datasets(std::span<const GapRow> rows,
   Sheet sup{.columns = {"features", "L", "gap", "low", "high"}, .rows = {}};
   for (const GapCurve& curve : curves) {
     for (const GapPoint& s : curve.sup) {
-      sup.add(curve.features, s.L, s.gap, std::max(s.gap - 2 * s.error, s.gap / 100),
-              s.gap + 2 * s.error);
+      sup.add(curve.features, s.L, s.gap, s.gap - 2 * s.error, s.gap + 2 * s.error);
     }
   }
   return {{"stability_paths", std::move(paths)}, {"stability_sup", std::move(sup)}};
@@ -241,18 +240,18 @@ std::vector<Figure> figures() {
       {.id = "paths",
        .chart = CurveChart{.data = "stability_paths",
                            .x = {.column = "t", .title = "training time t", .log = true},
-                           .y = {.column = "gap", .title = "‖∇R_L − ∇R∞‖", .log = true},
+                           .y = {.column = "gap", .title = "gap of the two gradients", .log = true},
                            .series = "prompt",
                            .points = false},
        .caption = "Gradient gap along the infinite-prompt training path, Gaussian features."},
       {.id = "sup",
-       .chart = CurveChart{.data = "stability_sup",
-                           .x = {.column = "L", .title = "prompt length L", .log = true},
-                           .y = {.column = "gap", .title = "sup over t of the gap", .log = true},
-                           .series = "features",
-                           .low = "low",
-                           .high = "high",
-                           .height = 280},
+       .chart =
+           CurveChart{.data = "stability_sup",
+                      .x = {.column = "L", .title = "prompt length L", .log = true},
+                      .y = {.column = "gap", .title = "largest gap along the path", .log = true},
+                      .series = "features",
+                      .low = "low",
+                      .high = "high"},
        .caption = "The largest gap along the path against prompt length, for four kinds of "
                   "features; bands are two standard errors. Only Gaussian features are judged."}};
 }

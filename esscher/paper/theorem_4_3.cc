@@ -193,10 +193,11 @@ Figure excess_figure() {
                      .series = "task",
                      .low = "low",
                      .high = "high",
-                     .reference_data = "t43_expected"},
+                     .reference_data = "t43_expected",
+                     .reference_title = "independent values"},
       .caption =
           "Risk at the end of training, above that of the infinite prompt, against "
-          "prompt length; bands are two standard errors. Dashed: independent values."};
+          "prompt length; bands are two standard errors."};
 }
 
 SectionReport report(const Options& options, std::span<const TrainingRow> rows) {

@@ -1,6 +1,8 @@
 // Theorem 5.1: in-context linear regression trained by gradient flow reaches the Bayes risk up to
 // eps once prompts are longer than L(eps).
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "esscher/base/number_text.h"
 #include "esscher/estimate/interval.h"
@@ -225,13 +227,11 @@ std::vector<std::string> hypotheses(const LinearRegressionTask& task, const Theo
 }
 
 Sheet limit_sheet(std::span<const TrainingRow> rows, double bayes) {
-  Sheet sheet{.columns = {"what", "L", "value", "low", "high"}, .rows = {}};
+  Sheet sheet{.columns = {"L", "excess", "low", "high", "distance"}, .rows = {}};
   for (const TrainingRow& row : rows_of_kind(rows, TrainingKind::twin)) {
-    const std::int64_t L = row.L.value().count();
     const double excess = row.risk - bayes, error = row.std_error.value();
-    const double distance = row.limit_error.value();
-    sheet.add("risk above Bayes", L, excess, excess - 2 * error, excess + 2 * error);
-    sheet.add("|bA − Σ⁻¹| / |Σ⁻¹|", L, distance, distance, distance);
+    sheet.add(row.L.value().count(), excess, excess - 2 * error, excess + 2 * error,
+              row.limit_error.value());
   }
   return sheet;
 }
@@ -247,24 +247,45 @@ Sheet path_sheet(std::span<const TrainingRow> rows, Length longest) {
   return sheet;
 }
 
-std::vector<Figure> figures() {
+// The smallest risk that a curve of a finite length reaches.
+double smallest_risk(std::span<const TrainingRow> rows) {
+  double out = std::numeric_limits<double>::infinity();
+  for (const TrainingRow& row : rows_of_kind(rows, TrainingKind::path)) {
+    if (row.risk > 0) out = std::min(out, row.risk);
+  }
+  return out;
+}
+
+std::vector<Figure> figures(std::span<const TrainingRow> rows) {
+  const Axis length{.column = "L", .title = "prompt length L", .log = true};
   return {
       {.id = "limit",
        .chart = CurveChart{.data = "t51_curves",
-                           .x = {.column = "L", .title = "prompt length L", .log = true},
-                           .y = {.column = "value", .title = "at the end of training", .log = true},
-                           .series = "what",
+                           .x = length,
+                           .y = {.column = "excess", .title = "risk above Bayes", .log = true},
                            .low = "low",
                            .high = "high"},
-       .caption = "End of training against prompt length: risk above Bayes, and distance of "
-                  "the learned product bA from Σ⁻¹."},
+       .caption = "Risk above Bayes at the end of training against prompt length."},
+      {.id = "distance",
+       .chart = CurveChart{.data = "t51_curves",
+                           .x = length,
+                           .y = {.column = "distance",
+                                 .title = "relative distance of bA from Σ⁻¹",
+                                 .log = true}},
+       .caption = "Distance of the learned product bA from the limit Σ⁻¹ of the infinite prompt, "
+                  "relative to it, at the end of training."},
       {.id = "paths",
        .chart = CurveChart{.data = "t51_paths",
                            .x = {.column = "t", .title = "training time t", .log = true},
-                           .y = {.column = "risk", .title = "risk", .log = true, .min = 1e-7},
+                           .y = {.column = "risk",
+                                 .title = "risk",
+                                 .log = true,
+                                 .min = smallest_risk(rows) / 10},
                            .series = "prompt",
                            .points = false},
-       .caption = "Risk along training; where a curve levels off is the limiting risk."}};
+       .caption = "Risk along training, by prompt length. A curve levels off at its limiting risk; "
+                  "that of "
+                  "the infinite prompt falls on, below the axis."}};
 }
 
 std::vector<PageTable> tables(std::span<const TrainingRow> rows) {
@@ -301,7 +322,7 @@ SectionReport report(const Options& options, std::span<const TrainingRow> rows) 
       "L(ε) "
       "is found by whole flows, on independent sets of nodes that give its error.";
   section.formulas = formulas();
-  section.figures = figures();
+  section.figures = figures(rows);
   section.tables = tables(rows);
   section.tables.insert(section.tables.begin(), judged_table(theorem_5_1_checks(n)));
   return {.section = std::move(section),

@@ -165,14 +165,16 @@ std::vector<Figure> figures() {
                                .x = length,
                                .y = {.column = "risk", .title = "limiting risk", .log = true},
                                .series = "model",
-                               .reference_data = "transfer_closed"},
+                               .reference_data = "transfer_closed",
+                               .reference_title = "closed form of linear attention"},
            .caption = "Risk at the end of training against prompt length for linear and softmax "
-                      "attention. Dashed: the closed form of linear attention."},
+                      "attention."},
           {.id = "gap",
            .chart = CurveChart{.data = "transfer_gap",
                                .x = length,
-                               .y = {.column = "gap", .title = "|softmax − linear|", .log = true},
-                               .height = 240},
+                               .y = {.column = "gap",
+                                     .title = "risk of softmax − risk of linear",
+                                     .log = true}},
            .caption = "The difference of the two risks: what transferring a result from linear "
                       "attention costs."}};
 }

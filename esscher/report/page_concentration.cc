@@ -26,9 +26,21 @@ CurveChart length_chart(const std::string& data, Axis y) {
 
 // --- numbers
 
+// What a legend calls a metric.
+const char* words_of(Metric metric) {
+  switch (metric) {
+    case Metric::output: return "output";
+    case Metric::grad_v: return "gradient in V";
+    case Metric::grad_u: return "gradient in U";
+    case Metric::grad_k: return "gradient in K";
+    case Metric::grad_q: break;
+  }
+  return "gradient in Q";
+}
+
 Sheet curve_sheet(const std::vector<StudyRow>& rows) {
   Sheet sheet{.columns = {"L", "metric", "value", "low", "high"}, .rows = {}};
-  for (const StudyRow& r : rows) sheet.add(r.L, r.metric, r.value, r.ci.lo, r.ci.hi);
+  for (const StudyRow& r : rows) sheet.add(r.L, words_of(r.metric), r.value, r.ci.lo, r.ci.hi);
   return sheet;
 }
 
@@ -38,7 +50,7 @@ Sheet line_sheet(const std::vector<StudyRow>& rows, const ValueOf& value_of) {
   Sheet sheet{.columns = {"L", "metric", "value"}, .rows = {}};
   for (const StudyRow& r : rows) {
     const double value = value_of(r);
-    if (std::isfinite(value)) sheet.add(r.L, r.metric, value);
+    if (std::isfinite(value)) sheet.add(r.L, words_of(r.metric), value);
   }
   return sheet;
 }
@@ -67,7 +79,7 @@ Sheet local_sheet(const std::vector<MetricFit>& fits) {
   Sheet sheet{.columns = {"L", "metric", "exponent", "low", "high"}, .rows = {}};
   for (const MetricFit& f : fits) {
     for (const LocalExponent& e : f.local) {
-      sheet.add(e.L, f.metric, e.exponent, e.exponent - kTwoSided95 * e.std_error,
+      sheet.add(e.L, words_of(f.metric), e.exponent, e.exponent - kTwoSided95 * e.std_error,
                 e.exponent + kTwoSided95 * e.std_error);
     }
   }
@@ -78,7 +90,7 @@ Sheet slope_sheet(const std::vector<MetricFit>& fits, double gamma) {
   Sheet sheet{.columns = {"metric", "slope", "95 % interval", "last exponent", "predicted"},
               .rows = {}};
   for (const MetricFit& f : fits) {
-    sheet.add(f.metric, fmt::format("{:.4f}", f.power.slope),
+    sheet.add(words_of(f.metric), fmt::format("{:.4f}", f.power.slope),
               fmt::format("[{:.4f}, {:.4f}]", f.power.ci.lo, f.power.ci.hi),
               fmt::format("{:.4f}", f.local.back().exponent), brief_or_dash(gamma));
   }
@@ -89,7 +101,7 @@ Sheet shape_sheet(const std::vector<MetricFit>& fits) {
   Sheet sheet{.columns = {"metric", "shape", "c", "g", "weight"}, .rows = {}};
   for (const MetricFit& f : fits) {
     for (const ShapeFit& s : f.shapes) {
-      sheet.add(f.metric, s.shape, brief(std::exp(s.log_c)), fmt::format("{:.4f}", s.g),
+      sheet.add(words_of(f.metric), s.shape, brief(std::exp(s.log_c)), fmt::format("{:.4f}", s.g),
                 fmt::format("{:.3f}", s.weight));
     }
   }
@@ -199,8 +211,8 @@ void add_sigma(const std::vector<SigmaPoint>& sigmas, Page& page) {
   Sheet predicted{.columns = {"sigma2", "metric", "exponent"}, .rows = {}};
   for (const SigmaPoint& p : sigmas) {
     const double s2 = p.sigma * p.sigma, half = kTwoSided95 * p.std_error;
-    measured.add(s2, p.metric, p.exponent, p.exponent - half, p.exponent + half);
-    predicted.add(s2, p.metric, p.gamma);
+    measured.add(s2, words_of(p.metric), p.exponent, p.exponent - half, p.exponent + half);
+    predicted.add(s2, words_of(p.metric), p.gamma);
   }
   page.datasets["sigma"] = std::move(measured);
   page.datasets["sigma_predicted"] = std::move(predicted);

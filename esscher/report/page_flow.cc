@@ -92,10 +92,9 @@ Page flow_page(const FlowRecord& flow, const std::string& rerun) {
       sheet_of_rows(last_four_decades(flow.path, [](const FlowRow& row) { return row.t; }),
                     {"t", "risk", "gradient_norm", "distance"});
   page.sections.push_back(risk_section(flow));
-  Section parameters{
-      .id = "parameters", .title = "Parameters over time", .text = "Move the slider."};
-  std::vector<TimedHead> heads;
-  for (const FlowRow& row : flow.path) heads.push_back({row.t, row.readout()});
+  Section parameters{.id = "parameters", .title = "Parameters over time"};
+  std::vector<TimedHeads> heads;
+  for (const FlowRow& row : flow.path) heads.push_back({row.t, {row.readout()}});
   parameters.figures.push_back(head_map(page, "parameters", heads, "t"));
   page.sections.push_back(std::move(parameters));
   if (flow.summary.limit_distance) page.sections.push_back(limit_section(flow));

@@ -141,8 +141,7 @@ Figure prefix_figure(const HeadDiagnosis& head, const std::string& id) {
                               .series_title = "prompt",
                               .series_order = {"this head", "Gaussian keys, exact"},
                               .low = "low",
-                              .high = "high",
-                              .height = 280},
+                              .high = "high"},
           .caption =
               "Error on the first n keys. The band is what Gaussian keys with this head's "
               "moments would show (80 % of queries, exact); " +
@@ -158,8 +157,7 @@ Figure score_figure(const HeadDiagnosis& head, const std::string& id) {
                               .series_title = "law",
                               .low = "low",
                               .high = "high",
-                              .points = false,
-                              .height = 220},
+                              .points = false},
           .caption = fmt::format("Standardised scores of all queries and the fitted laws. Their "
                                  "kurtosis is {:.2f}; Gaussian scores have 3.",
                                  head.kurtosis)};

@@ -42,19 +42,12 @@ Section loss_section(const TrainResult& result, const std::vector<RiskRow>& risk
 }
 
 Section parameter_section(Page& page, const std::vector<TrainRow>& checkpoints) {
-  Section section{
-      .id = "parameters", .title = "Parameters over training", .text = "Move the slider."};
-  const std::size_t count = checkpoints.front().heads().size();
-  for (std::size_t h = 0; h < count; ++h) {
-    std::vector<TimedHead> heads;
-    for (const TrainRow& row : checkpoints) {
-      heads.push_back({static_cast<double>(row.step), row.heads().at(h)});
-    }
-    const std::string number = std::to_string(h + 1);
-    section.figures.push_back(count == 1 ? head_map(page, "parameters", heads, "step")
-                                         : head_map(page, "parameters-" + number, heads, "step",
-                                                    "Head " + number + ". "));
+  Section section{.id = "parameters", .title = "Parameters over training"};
+  std::vector<TimedHeads> path;
+  for (const TrainRow& row : checkpoints) {
+    path.push_back({static_cast<double>(row.step), row.heads()});
   }
+  section.figures.push_back(head_map(page, "parameters", path, "step"));
   return section;
 }
 

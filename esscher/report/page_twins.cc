@@ -33,16 +33,18 @@ Sheet finals(const CompareResult& result) {
   for (const TwinRow& row : result.twins) {
     if (is_infinite(row)) continue;
     sheet.add(row.L->count(), row.model, row.limiting_risk);
-    if (row.bayes) sheet.add(row.L->count(), "bayes", row.bayes);
+    if (row.bayes) sheet.add(row.L->count(), "Bayes", row.bayes);
   }
   return sheet;
 }
 
 Sheet twins_over_time(const CompareResult& result) {
-  Sheet sheet{.columns = {"flow", "t", "risk", "distance", "gradient_gap"}, .rows = {}};
+  Sheet sheet{.columns = {"prompt", "model", "t", "risk", "distance", "gradient_gap"}, .rows = {}};
   const auto time = [](const TwinRow& row) { return row.t.value_or(0); };
   for (const TwinRow& row : last_four_decades(result.path, time)) {
-    sheet.add(row.model + " L=" + row.L->text(), row.t, row.risk, row.distance, row.gradient_gap);
+    const std::string prompt = is_infinite(row) ? "L = ∞" : "L = " + brief(row.L->count());
+    sheet.add(prompt, is_infinite(row) ? "limit" : row.model, row.t, row.risk, row.distance,
+              row.gradient_gap);
   }
   return sheet;
 }
@@ -51,7 +53,8 @@ CurveChart over_time(const std::string& column, const std::string& title) {
   return {.data = "twins",
           .x = {.column = "t", .title = "time", .log = true},
           .y = {.column = column, .title = title, .log = true},
-          .series = "flow",
+          .series = "prompt",
+          .dash = "model",
           .points = false};
 }
 
@@ -99,9 +102,10 @@ Section time_section(const Limits& limits) {
   if (limits.smallest > 0) risk.y.min = limits.smallest / 100;
   section.figures.push_back(
       {.id = "twin-risk", .chart = std::move(risk), .caption = "Risk along each flow."});
-  section.figures.push_back({.id = "twin-distance",
-                             .chart = over_time("distance", "|theta_L - theta_inf|"),
-                             .caption = "Distance of the parameters from those at L = infinity."});
+  section.figures.push_back(
+      {.id = "twin-distance",
+       .chart = over_time("distance", "distance of the parameters from L = ∞"),
+       .caption = "Distance of the parameters from those at L = infinity."});
   return section;
 }
 
@@ -119,11 +123,12 @@ std::string gap_caption(const CompareResult& result) {
 Section gap_section(const CompareResult& result) {
   Section section{.id = "gap", .title = "Gradient gap"};
   section.text = "sup over the path at L = infinity of |grad R_L - grad R_inf|.";
-  section.figures.push_back({.id = "sup-gap",
-                             .chart = over_length("gaps", "sup_gradient_gap", "sup gradient gap"),
-                             .caption = gap_caption(result)});
+  section.figures.push_back(
+      {.id = "sup-gap",
+       .chart = over_length("gaps", "sup_gradient_gap", "largest gap of the gradients"),
+       .caption = gap_caption(result)});
   section.figures.push_back({.id = "gap",
-                             .chart = over_time("gradient_gap", "gradient gap"),
+                             .chart = over_time("gradient_gap", "gap of the gradients"),
                              .caption = "The gap over time."});
   return section;
 }

@@ -16,7 +16,8 @@
 namespace esscher {
 namespace {
 
-constexpr std::size_t kDrawnRows = 4000;           // per dataset
+constexpr std::size_t kDrawnRows = 4000;  // per dataset
+constexpr std::size_t kLongPage = 4;      // sections from which the contents stand beside the page
 constexpr std::size_t kDownloadBytes = 3'600'000;  // keeps the page under 5 MB
 
 struct Badge {
@@ -75,7 +76,7 @@ std::string figure_html(const Figure& figure, const std::string& id) {
                             "data below.</p>";
   return fmt::format(
       "<figure id=\"{0}\"><div class=\"chart\" data-figure=\"{0}\" role=\"img\" "
-      "aria-label=\"{1}\">{2}</div>\n<figcaption>{3}</figcaption>\n"
+      "aria-label=\"{1}\">{2}</div>\n<figcaption>{3}</figcaption>\n<p class=\"note\" hidden></p>\n"
       "<div class=\"tools\" data-for=\"{0}\" role=\"group\" aria-label=\"Save this figure\"></div>"
       "</figure>\n",
       id, escape_html(figure.caption), without, prose_inline(figure.caption));
@@ -226,13 +227,14 @@ std::string report_html(const Run& run, const Page& page) {
       "<meta name=\"color-scheme\" content=\"light dark\">\n";
   out += fmt::format("<meta name=\"generator\" content=\"esscher {}\">\n", kVersion);
   out += "<title>" + escape_html(page.title) + "</title>\n<style>" + std::string(report_css()) +
-         "</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#main\">Skip to the results</a>\n";
+         "</style>\n</head>\n<body" + (page.sections.size() >= kLongPage ? " class=\"long\"" : "") +
+         ">\n<a class=\"skip\" href=\"#main\">Skip to the results</a>\n";
   out +=
       "<header><div class=\"bar\"><span class=\"brand\">Esscher</span>"
       "<button type=\"button\" id=\"theme\" aria-label=\"Switch between light and dark\">"
       "<span aria-hidden=\"true\">◐</span></button></div>\n<h1>" +
       escape_html(page.title) + "</h1>\n<div class=\"lead\">" + prose(page.lead) + "</div>\n" +
-      downloads_html(run) + contents_html(page.sections) + "</header>\n<main id=\"main\">\n";
+      downloads_html(run) + "</header>\n" + contents_html(page.sections) + "<main id=\"main\">\n";
   for (std::size_t i = 0; i < page.sections.size(); ++i) {
     out += section_html(page.sections[i], id_of(page.sections[i], i));
   }
@@ -241,7 +243,8 @@ std::string report_html(const Run& run, const Page& page) {
   out += "<script type=\"application/json\" id=\"page-data\">" +
          script_json(dump(page_data(page))) + "</script>\n";
   if (report_has_charts()) out += "<script>" + std::string(vega_js()) + "</script>\n";
-  return out + "<script>" + std::string(report_js()) + "</script>\n</body>\n</html>\n";
+  return out + "<script>" + std::string(charts_js()) + "</script>\n<script>" +
+         std::string(report_js()) + "</script>\n</body>\n</html>\n";
 }
 
 Json report_figures(const Page& page) {

@@ -3,18 +3,22 @@
 #include <utility>
 
 #include "esscher/base/error.h"
+#include "esscher/report/chart_json.h"
 
 namespace esscher {
 namespace {
 
 constexpr const char* kSchemaUrl = "https://vega.github.io/schema/vega-lite/v5.json";
 
-Json base(const std::string& data, int height) {
+constexpr int kHeight = 340;
+
+Json base(const std::string& data, const Json& description) {
   return {{"$schema", kSchemaUrl},
           {"data", {{"name", data}}},
           {"width", "container"},
-          {"height", height},
-          {"autosize", {{"type", "fit"}, {"contains", "padding"}}}};
+          {"height", kHeight},
+          {"autosize", {{"type", "fit"}, {"contains", "padding"}}},
+          {"usermeta", {{"esscher", description}}}};
 }
 
 // datum['column'] in a Vega expression; also for names with dots or quotes.
@@ -136,6 +140,9 @@ Json line_encoding(const CurveChart& chart) {
     encoding["color"] = colour(chart.series, chart.series_title, chart.series_order);
     encoding["opacity"] = opacity(1);
   }
+  if (!chart.dash.empty()) {
+    encoding["strokeDash"] = {{"field", field(chart.dash)}, {"type", "nominal"}};
+  }
   return encoding;
 }
 
@@ -192,26 +199,26 @@ Json curve_chart(const CurveChart& chart) {
   if (chart.low.empty() != chart.high.empty()) {
     throw_argument("curve_chart", "low, high", "only one of them", "both columns or none");
   }
-  Json spec = base(chart.data, chart.height);
+  Json spec = base(chart.data, chart_json(chart));
   if (chart.facet.empty()) {
     spec["layer"] = curve_layers(chart);
     return spec;
   }
-  if (!chart.reference_data.empty()) {
-    throw_argument("curve_chart", "facet", "\"" + chart.facet + "\"", "no reference_data with it");
-  }
-  // Facets cannot follow the container; two columns of this width fit the page.
+  // A facet of Vega-Lite has one dataset, so panels lack the reference, and it cannot follow the
+  // container; two columns of this width fit a page.
   spec.erase("width");
   spec.erase("height");
   spec.erase("autosize");
   spec["columns"] = 2;
   spec["facet"] = {{"field", field(chart.facet)}, {"type", "nominal"}, {"title", chart.facet}};
-  spec["spec"] = {{"width", 300}, {"height", chart.height * 2 / 3}, {"layer", curve_layers(chart)}};
+  CurveChart panel = chart;
+  panel.reference_data.clear();
+  spec["spec"] = {{"width", 300}, {"height", 2 * kHeight / 3}, {"layer", curve_layers(panel)}};
   return spec;
 }
 
 Json scatter_chart(const ScatterChart& chart) {
-  Json spec = base(chart.data, chart.height);
+  Json spec = base(chart.data, chart_json(chart));
   Json encoding{{"x", quantity(chart.x)}, {"y", quantity(chart.y)}};
   Json points{{"transform", log_filters(chart.x, chart.y)},
               {"mark", {{"type", "point"}, {"style", "scatter"}, {"clip", true}}}};
@@ -241,7 +248,7 @@ Json bar_chart(const BarChart& chart) {
   if (chart.low.empty() != chart.high.empty()) {
     throw_argument("bar_chart", "low, high", "only one of them", "both columns or none");
   }
-  Json spec = base(chart.data, chart.height);
+  Json spec = base(chart.data, chart_json(chart));
   Json x{{"field", field(chart.category)},
          {"type", "nominal"},
          {"title", title_or(chart.category_title, chart.category)},
@@ -277,7 +284,7 @@ Json bar_chart(const BarChart& chart) {
 }
 
 Json histogram_chart(const HistogramChart& chart) {
-  Json spec = base(chart.data, chart.height);
+  Json spec = base(chart.data, chart_json(chart));
   Json x = quantity(chart.x);
   x["bin"] = {{"maxbins", chart.bins}};
   x.erase("scale");
@@ -287,15 +294,10 @@ Json histogram_chart(const HistogramChart& chart) {
               {"y",
                {{"aggregate", "count"},
                 {"type", "quantitative"},
-                {"title", "count"},
+                {"title", chart.count_title},
                 {"stack", nullptr}}},
               {"tooltip", Json::array({x, {{"aggregate", "count"}, {"title", "count"}}})}}}};
   bars["encoding"]["tooltip"][0].erase("axis");
-  if (!chart.series.empty()) {
-    bars["encoding"]["color"] = colour(chart.series, chart.series_title);
-    bars["encoding"]["opacity"] = opacity(0.6);
-    bars["params"] = legend_switch(chart.series);
-  }
   Json layers = Json::array({bars});
   Axis linear = chart.x;
   linear.log = false;
@@ -305,7 +307,7 @@ Json histogram_chart(const HistogramChart& chart) {
 }
 
 Json heatmap_chart(const HeatmapChart& chart) {
-  Json spec = base(chart.data, chart.height);
+  Json spec = base(chart.data, chart_json(chart));
   const auto band = [](const std::string& column, const std::string& title) {
     return Json{{"field", field(column)},
                 {"type", "ordinal"},
@@ -330,6 +332,11 @@ Json heatmap_chart(const HeatmapChart& chart) {
         {"legend", {{"format", "~g"}}},
         {"scale", scale}}},
       {"tooltip", tooltip_of(columns_or(chart.tooltip, {chart.x, chart.y, chart.value.column}))}};
+  if (!chart.panel.empty()) {
+    spec["encoding"]["column"] = {{"field", field(chart.panel)}, {"type", "nominal"}};
+    spec["width"] = spec["height"] = kHeight / 2;
+    spec.erase("autosize");
+  }
   if (chart.slider.empty()) return spec;
   if (chart.slider_values.empty()) {
     throw_argument("heatmap_chart", "slider_values", "empty", "the distinct values of the slider");

@@ -1,4 +1,5 @@
-// Charts as Vega-Lite specifications.
+// Charts as Vega-Lite specifications, which any viewer of Vega-Lite can draw. The description of the
+// chart is in usermeta.esscher; web/charts/ draws that instead.
 //
 // Every chart has tooltips. Where a series column is given the legend is a switch: a click shows
 // only that series, further clicks add or remove others.

@@ -18,8 +18,8 @@ Json curves() {
   Json rows = Json::array();
   const esscher::Stream stream(1, 1);
   std::uint64_t i = 0;
-  for (const char* metric : {"output", "grad_v", "grad_u"}) {
-    const double c = metric[0] == 'o' ? 3 : metric[5] == 'v' ? 8 : 20;
+  for (const char* metric : {"output", "gradient in V", "gradient in U"}) {
+    const double c = metric[0] == 'o' ? 3 : metric[12] == 'V' ? 8 : 20;
     for (double L = 10; L < 2e5; L *= 2) {
       const double value = c / L * (1 + 4 / L) * std::exp(0.03 * stream.normal(i++));
       const double error = 0.08 * value;
@@ -35,8 +35,8 @@ Json curves() {
 
 Json theory() {
   Json rows = Json::array();
-  for (const char* metric : {"output", "grad_v", "grad_u"}) {
-    const double c = metric[0] == 'o' ? 3 : metric[5] == 'v' ? 8 : 20;
+  for (const char* metric : {"output", "gradient in V", "gradient in U"}) {
+    const double c = metric[0] == 'o' ? 3 : metric[12] == 'V' ? 8 : 20;
     for (double L = 10; L < 2e5; L *= 2) {
       rows.push_back({{"L", std::lround(L)}, {"metric", metric}, {"value", c / L}});
     }

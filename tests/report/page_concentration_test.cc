@@ -59,7 +59,8 @@ TEST(ConcentrationPage, TheBoundIsDrawnAgainstItsOwnMetrics) {
     return names;
   };
   EXPECT_EQ(metrics(Proposition::prop31), (std::set<std::string>{"output"}));
-  EXPECT_EQ(metrics(Proposition::prop34), (std::set<std::string>{"grad_u", "grad_v"}));
+  EXPECT_EQ(metrics(Proposition::prop34),
+            (std::set<std::string>{"gradient in U", "gradient in V"}));
 }
 
 // ESS, bias, shrink and frozen fraction of every length of the first metric.

@@ -132,6 +132,11 @@ TEST(Chart, NamesItsData) {
   EXPECT_EQ(spec["layer"][0]["params"][0]["bind"], "legend")
       << "only the first layer's legend reacts";
   EXPECT_EQ(spec["layer"][0]["encoding"]["y"]["field"], "v\\.1");
+  const Json& described = spec["usermeta"]["esscher"];
+  EXPECT_EQ(described["kind"], "curve");
+  EXPECT_EQ(described["y"], (Json{{"column", "v.1"}, {"log", true}}));
+  EXPECT_EQ(described["references"][0]["axis"], "y");
+  EXPECT_FALSE(described.contains("facet")) << "what is empty is left out";
   EXPECT_THROW(curve_chart({.data = "d", .x = {"x"}, .y = {"y"}, .low = "low"}), ArgumentError);
   EXPECT_THROW(curve_chart({.data = "d", .x = {"x"}, .y = {"y"}, .references = {{'z', 1, ""}}}),
                ArgumentError);

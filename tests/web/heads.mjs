@@ -2,6 +2,7 @@
 // Chromium: the table sorts, the heads are coloured by verdict, every head has its two figures.
 // Prints "N passed, M failed".
 import { check, finish, open, shots } from "./browser.mjs";
+import { check_figures } from "./figures.mjs";
 
 const { page, trouble } = await open({ colorScheme: "light" });
 check("a scatter and two figures per head", (await page.$$(".chart")).length === 9);
@@ -40,4 +41,5 @@ check("nothing sticks out on a phone", overflow <= 0, String(overflow));
 await phone.screenshot({ path: `${shots}/phone.png`, fullPage: true });
 check("no console error", trouble.length === 0, trouble.join(" | "));
 
+await check_figures("heads");
 await finish();

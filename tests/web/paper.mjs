@@ -1,6 +1,7 @@
 // node paper.mjs PAGE SHOTS: opens the report of `esscher paper --size tiny` in Chromium: every
 // section is there with a verdict, every figure is drawn. Prints "N passed, M failed".
 import { check, finish, open, shots } from "./browser.mjs";
+import { check_figures } from "./figures.mjs";
 
 const SECTIONS = ["lemma-2.1", "almost-sure", "prop-3.1", "prop-3.4", "stability", "theorem-4.3",
   "theorem-5.1", "transfer", "experiment"];
@@ -24,4 +25,5 @@ for (const id of SECTIONS) {
   check(`figures of ${id}`, marks.length > 0 && marks.every((n) => n > 0), JSON.stringify(marks));
 }
 await page.screenshot({ path: `${shots}/paper.png`, fullPage: true });
+await check_figures("paper");
 await finish();

@@ -2,6 +2,7 @@
 // reader does. Prints "N passed, M failed"; screenshots go to SHOTS.
 import { readFileSync, statSync } from "node:fs";
 import { check, finish, open, shots } from "./browser.mjs";
+import { check_figures } from "./figures.mjs";
 
 // Opacities of the drawn lines, one per series, in the first figure.
 const lineOpacities = (page) => page.$$eval(
@@ -26,7 +27,9 @@ await page.screenshot({ path: `${shots}/light.png`, fullPage: true });
 
 const dots = await page.$$("#rate-curves .mark-symbol.role-mark path");
 await dots[3].scrollIntoViewIfNeeded();
-await dots[3].hover();
+// By position: points that are not seen, above all others, carry the tooltips.
+const dot = await dots[3].boundingBox();
+await page.mouse.move(dot.x + dot.width / 2, dot.y + dot.height / 2);
 const tip = page.locator("#vg-tooltip-element.visible");
 await tip.waitFor({ timeout: 5000 });
 const tip_text = await tip.innerText();
@@ -102,4 +105,5 @@ await phone.page.screenshot({ path: `${shots}/phone.png`, fullPage: true });
 await phone.page.emulateMedia({ media: "print" });
 check("print hides the tools", !(await phone.page.locator(".tools").first().isVisible()));
 
+await check_figures("demo");
 await finish();

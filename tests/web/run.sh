@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# run.sh BUILD TEST PROGRAM...: PROGRAM with a folder as last argument writes a run and its report
-# there; TEST.mjs opens the report in Chromium. Screenshots stay in BUILD/web-tests/TEST/shots.
+# run.sh BUILD TEST[@RUN] PROGRAM...: PROGRAM with a folder as last argument writes a run and its report
+# there; TEST.mjs opens the report in Chromium. Screenshots stay in BUILD/web-tests/TEST[@RUN]/shots.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 shared=$1/web-tests
@@ -17,4 +17,4 @@ cp "$here"/../../web/package.json "$here"/../../web/package-lock.json "$shared"
 ) 9>"$shared/lock"
 rm -rf "$work/run"
 "$@" "$work/run"
-ESSCHER_NODE_MODULES=$shared/node_modules node "$here/$test.mjs" "$work/run/report.html" "$work/shots"
+ESSCHER_NODE_MODULES=$shared/node_modules node "$here/${test%@*}.mjs" "$work/run/report.html" "$work/shots"

@@ -1,4 +1,4 @@
-// The entries of heads over time as a heat map with a slider.
+// The entries of heads over time as heat maps in a row, with one slider and one scale.
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@
 
 namespace esscher {
 
-struct TimedHead {
+struct TimedHeads {
   double time = 0;
-  Readout head;
+  std::vector<Readout> heads;  // as many at every time
 };
 
-// Adds the dataset `id` {time column, row, column, value} to the page and returns the figure of it:
-// U entry by entry, and r as one more row. `time` is the name of the time column, `who` begins the
-// caption.
-Figure head_map(Page& page, const std::string& id, const std::vector<TimedHead>& heads,
-                const std::string& time, const std::string& who = "");
+// Adds the dataset `id` {time column, head, matrix, row, column, value} to the page and returns the
+// figure of it: one panel per head, with U entry by entry and the row of V that the prediction reads
+// below it. All U share one scale, all rows of V another. `time` is the name of the time column.
+Figure head_map(Page& page, const std::string& id, const std::vector<TimedHeads>& path,
+                const std::string& time);
 
 }  // namespace esscher

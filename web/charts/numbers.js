@@ -1,0 +1,135 @@
+// Numbers of charts: ends of axes, ticks, and how numbers are written. Pure functions of numbers,
+// so that Node can test them. Values on a log axis are positive.
+"use strict";
+(() => {
+  const charts = (globalThis.esscherCharts ??= {});
+  const RAISED = { "-": "⁻", 0: "⁰", 1: "¹", 2: "²", 3: "³", 4: "⁴", 5: "⁵", 6: "⁶", 7: "⁷", 8: "⁸", 9: "⁹" };
+  const ROUNDING = 1e-9;
+
+  const raised = (n) => [...String(n)].map((c) => RAISED[c]).join("");
+  const trimmed = (text) => (text.includes(".") ? text.replace(/\.?0+$/, "") : text);
+  const signed = (text) => text.replace(/^-/, "−");
+
+  // m × 10^e with few digits: "10⁶", "2×10⁻³", "1" and "10" as they are.
+  function powerText(x, digits = 3) {
+    if (x === 0) return "0";
+    const [m, e] = Math.abs(x).toExponential(digits - 1).split("e");
+    const mantissa = trimmed(m);
+    const exponent = Number(e);
+    const sign = x < 0 ? "−" : "";
+    if (exponent === 0) return sign + mantissa;
+    if (exponent === 1 && mantissa === "1") return sign + "10";
+    return sign + (mantissa === "1" ? "" : mantissa + "×") + "10" + raised(exponent);
+  }
+
+  // A number for people: plain from 0.001 to 99999, else with a power of ten.
+  function numberText(x, digits = 4) {
+    if (x === null || x === undefined || Number.isNaN(x)) return "–";
+    if (!Number.isFinite(x)) return x > 0 ? "∞" : "−∞";
+    const size = Math.abs(x);
+    if (x === 0) return "0";
+    if (size < 1e-3 || size >= 99999.5) return powerText(x, digits);
+    const decimals = Math.max(0, digits - 1 - Math.floor(Math.log10(size)));
+    return signed(trimmed(x.toFixed(decimals)));
+  }
+
+  // Powers of ten inside a name, "L = 1e6", as they are read: "L = 10⁶".
+  function pretty(text) {
+    return String(text)
+      .replace(/(^|[^\w.])(-?)(\d+(?:\.\d+)?)e\+?(-?\d+)(?![\w.])/g, (_, before, sign, m, e) =>
+        before + (sign ? "−" : "") + (m === "1" ? "" : m + "×") + "10" + raised(Number(e)))
+      .replace(/\binf(inity)?\b/g, "∞");
+  }
+
+  // Steps of 1, 2 or 5 times a power of ten, all of them inside the ends.
+  function linearTicks(low, high, count) {
+    const span = high - low;
+    if (!(span > 0)) return [low];
+    const rough = span / Math.max(1, count);
+    const unit = 10 ** Math.floor(Math.log10(rough));
+    const step = [1, 2, 5, 10].map((m) => m * unit).find((s) => s >= rough * (1 - ROUNDING));
+    const ticks = [];
+    for (let i = Math.ceil(low / step - ROUNDING); i * step <= high + ROUNDING * span; ++i) {
+      ticks.push(Number((i * step).toPrecision(12)));
+    }
+    return ticks;
+  }
+
+  // Powers of ten, every second or third of them if there are many; 1, 2 and 5 in between, or even
+  // steps, if there are few.
+  function logTicks(low, high, count) {
+    const first = Math.floor(Math.log10(low) - 1);
+    const last = Math.ceil(Math.log10(high) + 1);
+    const within = (x) => x >= low * (1 - ROUNDING) && x <= high * (1 + ROUNDING);
+    const decades = (every, mantissas) => {
+      const ticks = [];
+      for (let e = first; e <= last; ++e) {
+        if (((e % every) + every) % every !== 0) continue;
+        for (const m of mantissas) {
+          const x = Number(`${m}e${e}`);
+          if (within(x)) ticks.push(x);
+        }
+      }
+      return ticks;
+    };
+    const whole = decades(1, [1]);
+    if (whole.length >= 3) {
+      for (let every = 1; ; ++every) {
+        const ticks = decades(every, [1]);
+        if (ticks.length <= Math.max(2, count)) return ticks.length >= 2 ? ticks : whole;
+      }
+    }
+    for (const mantissas of [[1, 3], [1, 2, 5]]) {
+      const ticks = decades(1, mantissas);
+      if (ticks.length >= 3 && ticks.length <= Math.max(3, count)) return ticks;
+    }
+    return linearTicks(low, high, Math.min(count, 6));
+  }
+
+  // One style for all labels of an axis: plain numbers, or powers of ten.
+  function tickTexts(ticks, log) {
+    const sizes = ticks.filter((x) => x !== 0).map(Math.abs);
+    const largest = Math.max(...sizes);
+    const smallest = Math.min(...sizes);
+    if (sizes.length > 0 && (largest >= 99999.5 || (log ? smallest < 0.00099 : largest < 0.00099))) {
+      return ticks.map((x) => powerText(x));
+    }
+    if (log) return ticks.map((x) => numberText(x, 3));
+    const decimals = Math.max(0, ...ticks.map((x) => (trimmed(x.toFixed(10)).split(".")[1] ?? "").length));
+    return ticks.map((x) => signed(x.toFixed(Math.min(decimals, 8))));
+  }
+
+  // The ends of an axis. `values` must be seen. `lines` are seen unless they are further away than the
+  // span of the values, `extra` may widen the axis by a share of its span, so that a far theory or a
+  // wide band does not flatten the data. Nothing lies on the frame.
+  function axisEnds(values, { log = false, min = null, max = null, lines = [], extra = [], share = 0.25, pad = 0.045 } = {}) {
+    const to = log ? Math.log10 : (x) => x;
+    const from = log ? (x) => 10 ** x : (x) => x;
+    const usable = (x) => typeof x === "number" && Number.isFinite(x) && (!log || x > 0) &&
+      !(min !== null && x < min) && !(max !== null && x > max);
+    const seen = values.filter(usable).map(to);
+    const others = extra.filter(usable).map(to);
+    if (seen.length === 0) seen.push(...(others.length > 0 ? others : [log ? 0 : 0, 1]));
+    let low = Math.min(...seen);
+    let high = Math.max(...seen);
+    const span = high - low || (log ? 1 : Math.abs(high) || 1);
+    if (high === low) (low -= span / 2), (high += span / 2);
+    const [lowest, highest] = [low, high];
+    for (const x of lines.filter(usable).map(to)) {
+      if (x >= lowest - 1.3 * span && x <= highest + 1.3 * span) (low = Math.min(low, x)), (high = Math.max(high, x));
+    }
+    for (const x of others) {
+      low = Math.min(low, Math.max(x, lowest - share * span));
+      high = Math.max(high, Math.min(x, highest + share * span));
+    }
+    const room = pad * (high - low);
+    const ends = [from(low - room), from(high + room)];
+    // All data on one side of zero: the padding does not cross it.
+    if (!log && low >= 0 && ends[0] < 0) ends[0] = low === 0 ? -room / 2 : 0;
+    if (min !== null && min !== undefined) ends[0] = min;
+    if (max !== null && max !== undefined) ends[1] = max;
+    return ends;
+  }
+
+  Object.assign(charts, { powerText, numberText, pretty, linearTicks, logTicks, tickTexts, axisEnds });
+})();
