@@ -41,6 +41,45 @@ std::vector<std::string> option_names(const CLI::App& app) {
   return out;
 }
 
+// The words of an option that has one_of(): CLI11 keeps them as "{a,b}" after the name of the value.
+std::vector<std::string> words_of(const std::string& type) {
+  const std::size_t open = type.find('{'), close = type.find('}');
+  if (open == std::string::npos || close == std::string::npos) return {};
+  return CLI::detail::split(type.substr(open + 1, close - open - 1), ',');
+}
+
+OptionText option_text(const CLI::Option& option) {
+  OptionText out;
+  out.text = option.get_description();
+  out.is_positional = option.get_positional();
+  for (const std::string& name : option.get_lnames()) out.names.push_back("--" + name);
+  for (const std::string& name : option.get_snames()) out.names.push_back("-" + name);
+  if (out.names.empty()) out.names.push_back(option.get_name());
+  if (option.get_items_expected_max() == 0) return out;  // a flag
+  const std::string type = option.get_type_name();
+  out.words = words_of(type);
+  out.value = type.substr(0, type.find_first_of(":{"));
+  return out;
+}
+
+VerbText verb_text(const CLI::App& app) {
+  VerbText out{app.get_name(), app.get_description(), app.get_footer(), {}, {}};
+  for (const CLI::Option* option : app.get_options()) {
+    out.options.push_back(option_text(*option));
+  }
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
+    const bool is_group = verb->get_name().empty();  // options of which one is chosen
+    if (!is_group && verb->get_group().empty()) continue;
+    VerbText below = verb_text(*verb);
+    if (is_group) {
+      std::move(below.options.begin(), below.options.end(), std::back_inserter(out.options));
+    } else {
+      out.verbs.push_back(std::move(below));
+    }
+  }
+  return out;
+}
+
 // A command that takes words of its own, such as a folder, may have any word in the place of a verb.
 bool takes_words(const CLI::App& app) {
   return !app.get_options([](const CLI::Option* o) { return o->get_positional(); }).empty();
@@ -131,6 +170,7 @@ void Command::before(std::function<void()> body) const {
   app_->parse_complete_callback(std::move(body));
 }
 bool Command::verb_given() const { return !app_->get_subcommands().empty(); }
+VerbText Command::describe() const { return verb_text(*app_); }
 
 using Strings = std::vector<std::string>;
 using Numbers = std::vector<double>;

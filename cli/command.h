@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "cli/description.h"
+
 namespace CLI {
 class App;
 class Option;
@@ -60,7 +62,8 @@ class Command {
               const std::vector<std::pair<std::string, std::string>>& flags) const;
   void run(std::function<void()> body) const;     // what the verb does
   void before(std::function<void()> body) const;  // once its options are parsed, before any run()
-  [[nodiscard]] bool verb_given() const;  // after parsing: a command below this one was named
+  [[nodiscard]] bool verb_given() const;    // after parsing: a command below this one was named
+  [[nodiscard]] VerbText describe() const;  // this command and all below it
 
  private:
   CLI::App* app_;

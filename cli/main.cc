@@ -4,7 +4,9 @@
 #include <cstdlib>
 #include <exception>
 #include <new>
+#include <string_view>
 
+#include "cli/completion.h"
 #include "cli/execute.h"
 #include "cli/process/process.h"
 #include "cli/verbs.h"
@@ -47,6 +49,11 @@ int run(int argc, char** argv) {
   add_presets(app, globals);
   add_paper(app, globals);
   add_targets(app, globals);
+  add_completion(app, globals);
+  add_manual(app, globals);
+  if (argc > 1 && std::string_view(argv[1]) == kCompleteWord) {
+    return print_candidates(app, {argv + 2, argv + argc});
+  }
   return program.parse(argc, argv, kBadInput);
 }
 

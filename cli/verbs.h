@@ -20,5 +20,7 @@ void add_config(const Command& app, Globals& globals);
 void add_presets(const Command& app, Globals& globals);
 void add_paper(const Command& app, Globals& globals);
 void add_targets(const Command& app, Globals& globals);
+void add_completion(const Command& app, Globals& globals);
+void add_manual(const Command& app, Globals& globals);
 
 }  // namespace esscher::cli
