@@ -37,6 +37,7 @@ from .errors import (
     FileError,
     RuntimeFailure,
 )
+from .gradients import PromptGradients, RiskFunction, RiskGradient, risk_function
 from .heads import Diagnoses, heads
 from .icl import (
     Flow,
@@ -131,9 +132,13 @@ __all__ = [
     "preset",
     "presets",
     "Product",
+    "PromptGradients",
     "Rademacher",
     "Readout",
     "risk",
+    "risk_function",
+    "RiskFunction",
+    "RiskGradient",
     "Row",
     "Rows",
     "Run",

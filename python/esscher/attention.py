@@ -90,7 +90,7 @@ class Attention(Recorded, _esscher.Attention):
     @property
     def score_scale(self) -> float:
         """s in U = s K'Q; 1 for a head given by U."""
-        return self.scale
+        return self.scale if self.has_kq else 1.0
 
     def __call__(self, measure: MeasureLike, z: ArrayLike) -> Array:
         """T[mu](z) [dv], or [n,dv] for queries z [n,d]."""

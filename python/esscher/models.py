@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Dict, Iterable, List, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Literal, Optional, Sequence, Union, overload
 
 from . import _esscher
+from .errors import CapabilityError
 from .keywords import renamed
 from .outlets import Out, outlet, without
 from .progress import Progress
@@ -16,7 +17,34 @@ from .prompts import Estimate
 from .random import Stream, as_stream
 from .types import Length
 
+if TYPE_CHECKING:
+    from .gradients import RiskGradient
 
+
+@overload
+def risk(
+    task: AnyTask,
+    at: Union[Readout, Sequence[Readout]],
+    length: Length,
+    *,
+    kind: str = "softmax",
+    engine: str = "auto",
+    draws: int = 4000,
+    seed: Union[Stream, int] = 0,
+    gradient: Literal[False] = False,
+) -> Estimate: ...
+@overload
+def risk(
+    task: AnyTask,
+    at: Union[Readout, Sequence[Readout]],
+    length: Length,
+    *,
+    kind: str = "softmax",
+    engine: str = "auto",
+    draws: int = 4000,
+    seed: Union[Stream, int] = 0,
+    gradient: Literal[True],
+) -> RiskGradient: ...
 @renamed(stream="seed")
 def risk(
     task: AnyTask,
@@ -27,7 +55,8 @@ def risk(
     engine: str = "auto",
     draws: int = 4000,
     seed: Union[Stream, int] = 0,
-) -> Estimate:
+    gradient: bool = False,
+) -> Union[Estimate, RiskGradient]:
     """Half the mean squared error of the head (U, r) at this prompt length, by the best formula there is.
 
     R_L = E (r' zbar - y)^2 / 2. Gaussian regression: closed forms (the engine of the answer is "exact"), or
@@ -37,6 +66,9 @@ def risk(
     "direct" draws every token; "auto" is exact where it can be. at may be a list of heads, whose predictions add (``train(..).heads``): several are
     simulated on ``draws`` prompts, without tokens where features are Gaussian.
 
+    With ``gradient`` (one head) the answer is a ``RiskGradient``: the risk, its gradient in (U, r), exact over the
+    tokens, and the standard errors of that gradient. An optimiser wants ``risk_function``.
+
     >>> import esscher as es
     >>> task = es.LinearRegressionTask(2)
     >>> at = es.block_optimum(task, es.inf)
@@ -45,7 +77,13 @@ def risk(
     """
     options = {"engine": engine, "draws": draws, "stream": as_stream(seed)}
     found = _esscher.risk(task, [at] if isinstance(at, Readout) else at, kind, length, options)
-    return Estimate(*found)
+    if not gradient:
+        return Estimate(*found)
+    from .gradients import RiskGradient, risk_gradient
+
+    if not isinstance(at, Readout):
+        raise CapabilityError("risk: only one head has an exact gradient; train with gradient='sampled' for several")
+    return RiskGradient(Estimate(*found), *risk_gradient(task, at, length, kind, options))
 
 
 @dataclass(frozen=True, eq=False)

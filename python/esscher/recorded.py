@@ -81,6 +81,8 @@ class Recorded:
     def parameters(self) -> Dict[str, Any]:
         """The arguments it was made of, by name; arrays are read-only."""
         given: Dict[str, Any] = self.__dict__.get("_given", {})
+        if not given and not self._elsewhere:
+            return {}  # a constructor that failed
         order: List[str] = list(inspect.signature(type(self).__init__).parameters)[1:]
         return {name: given[name] if name in given else getattr(self, name) for name in order}
 

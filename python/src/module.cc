@@ -61,4 +61,5 @@ PYBIND11_MODULE(_esscher, m) {
   python::bind_heads(m);
   python::bind_runs(m);
   python::bind_sweep(m);
+  python::bind_gradients(m);
 }

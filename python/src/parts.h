@@ -18,5 +18,6 @@ void bind_presets(pybind11::module_& m);
 void bind_heads(pybind11::module_& m);
 void bind_runs(pybind11::module_& m);
 void bind_sweep(pybind11::module_& m);
+void bind_gradients(pybind11::module_& m);
 
 }  // namespace esscher::python

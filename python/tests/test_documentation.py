@@ -11,6 +11,14 @@ import esscher as es
 NAMES = [name for name in es.__all__ if callable(getattr(es, name))]
 
 
+def test_every_name_of_the_bridge_has_an_example():
+    pytest.importorskip("torch")
+    import esscher.torch as et
+
+    for name in et.__all__:
+        assert "esscher.torch as et" in (getattr(et, name).__doc__ or ""), f"esscher.torch.{name} has no example"
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_every_public_name_has_an_example(name):
     value = getattr(es, name)

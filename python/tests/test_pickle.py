@@ -107,6 +107,11 @@ def test_parameters():
         mu.radius
 
 
+def test_a_failed_constructor_leaves_something_to_print():
+    broken = es.Gaussian.__new__(es.Gaussian)
+    assert repr(broken) == "Gaussian()"
+
+
 def test_iterators_are_read_once():
     mixed = es.Mixture([1, 1], (es.Sphere(2, r) for r in (1.0, 2.0)))
     assert [part.radius for part in mixed.components] == [1.0, 2.0]

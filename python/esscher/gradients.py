@@ -1,0 +1,221 @@
+"""Exact gradients of finite prompts, as NumPy arrays.
+
+For Gaussian tokens N(m, G), a = U z, t = a'Ga, w = Ga and the universal functions H and k = (M2c/t - H)/t of (L, t):
+
+    E[T_hat]       = V m + (1 - H) V w
+    E|T_hat - T|^2 = |V w|^2 k + tr(V G V') H
+
+Their derivatives follow by the chain rule from dH/dt and dk/dt, which the tables of the package have to 1e-9.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from . import _esscher
+from .attention import Attention
+from .errors import CapabilityError
+from .icl import AnyTask, Readout
+from .keywords import helpful
+from .measures import measure as as_measure
+from .random import Stream, as_stream
+from .results import Result, register_tuple
+from .types import Array, ArrayLike, Length, MeasureLike, as_array, whole
+
+
+@dataclass(frozen=True, eq=False)
+class PromptGradients(Result):
+    """Derivatives of a number in every parameter: query z [d], U [d,d], V [dv,d], K and Q [dk,d] (None for a head that
+    was given by U), mean [d] and cov [d,d] (symmetric) of the tokens, and the score_scale, the inverse temperature.
+
+    >>> import numpy as np, esscher as es
+    >>> T, mu = es.Attention(U=[[1.0]]), es.Gaussian([[1.0]])
+    >>> value, slope = es.mean_square_error(mu, T, [1.0], 10, gradient=True)
+    >>> bool(slope.cov[0, 0] > 0), slope.K is None
+    (True, True)
+    """
+
+    z: Array
+    U: Array
+    V: Array
+    K: Optional[Array]
+    Q: Optional[Array]
+    mean: Array
+    cov: Array
+    score_scale: float
+
+
+@lru_cache(maxsize=32)
+def tables(L: int) -> _esscher.NodeTables:
+    """The tables of one length, kept for the next call."""
+    return _esscher.NodeTables(L)
+
+
+def node_functions(L: Length, t: float) -> Tuple[float, float, float, float]:
+    """(H, k, dH/dt, dk/dt) at t = tau^2; zeros at infinite length."""
+    if L == float("inf"):
+        return 0.0, 0.0, 0.0, 0.0
+    H, k, dH, dk = tables(whole("gradient", "length", L)).at([t])[0]
+    return float(H), float(k), float(dH), float(dk)
+
+
+class _Law(NamedTuple):
+    m: Array
+    G: Array
+    a: Array
+    w: Array
+    t: float
+    u: Tuple[float, float, float, float]
+
+
+def _law(where: str, measure: MeasureLike, attention: Attention, z: Array, length: Length) -> _Law:
+    mu = as_measure(measure)
+    law = _esscher.gaussian_law(mu)
+    if law is None:
+        raise CapabilityError(f"{where}: gradients need Gaussian tokens, and {mu.name} is none; differentiate samples instead")
+    m, G = law
+    a = attention.U @ z
+    w = G @ a
+    t = float(a @ w)
+    return _Law(m, G, a, w, t, node_functions(length, t))
+
+
+def _gradients(attention: Attention, law: _Law, z: Array, V: Array, cov: Array, mean: Array, a: Array) -> PromptGradients:
+    """Pulls the derivative in a back to the query and the parameters of the scores."""
+    K = Q = None
+    if attention.has_kq:
+        s = attention.score_scale
+        K = s * np.outer(attention.Q @ z, a)
+        Q = s * np.outer(attention.K @ a, z)
+    slope = float(a @ law.a) / attention.score_scale
+    return PromptGradients(attention.U.T @ a, np.outer(a, z), V, K, Q, mean, (cov + cov.T) / 2, slope)
+
+
+def error_gradient(measure: MeasureLike, attention: Attention, z: ArrayLike, length: Length) -> PromptGradients:
+    """Of E|T_hat - T|^2."""
+    query = np.asarray(as_array(z), dtype=np.float64)
+    law, V = _law("mean_square_error", measure, attention, query, length), attention.V
+    H, k, dH, dk = law.u
+    Vw = V @ law.w
+    p, s = float(Vw @ Vw), float(np.trace(V @ law.G @ V.T))
+    w_bar, t_bar = 2 * k * (V.T @ Vw), p * dk + s * dH
+    a_bar = law.G @ (w_bar + 2 * t_bar * law.a)
+    cov = np.outer(w_bar, law.a) + t_bar * np.outer(law.a, law.a) + H * (V.T @ V)
+    V_bar = 2 * k * np.outer(Vw, law.w) + 2 * H * (V @ law.G)
+    return _gradients(attention, law, query, V_bar, cov, np.zeros_like(law.m), a_bar)
+
+
+def output_gradient(
+    measure: MeasureLike, attention: Attention, z: ArrayLike, length: Length, cotangent: ArrayLike
+) -> PromptGradients:
+    """Of <cotangent, E[T_hat]>."""
+    query, g = (np.asarray(as_array(x), dtype=np.float64) for x in (z, cotangent))
+    law, V = _law("expected_output", measure, attention, query, length), attention.V
+    H, _, dH, _ = law.u
+    w_bar, t_bar = (1 - H) * (V.T @ g), -float(g @ (V @ law.w)) * dH
+    a_bar = law.G @ (w_bar + 2 * t_bar * law.a)
+    cov = np.outer(w_bar, law.a) + t_bar * np.outer(law.a, law.a)
+    V_bar = np.outer(g, law.m + (1 - H) * law.w)
+    return _gradients(attention, law, query, V_bar, cov, V.T @ g, a_bar)
+
+
+@register_tuple
+class RiskGradient(NamedTuple):
+    """A risk, its gradient in (U, r), and the standard error of every entry of that gradient.
+
+    >>> import esscher as es
+    >>> task = es.LinearRegressionTask(2)
+    >>> value, slope, error = es.risk(task, es.balanced_start(task), 50, gradient=True)
+    >>> slope.U.shape, bool((error.U < 1e-2).all())
+    ((3, 3), True)
+    """
+
+    risk: Any
+    gradient: Readout
+    std_error: Readout
+
+
+class RiskFunction:
+    """R_L as one differentiable function of (U, r): ``f(at)`` and ``f.gradient(at)``, made by ``risk_function``.
+
+    >>> import esscher as es
+    >>> task = es.LinearRegressionTask(2)
+    >>> f = es.risk_function(task, 50)
+    >>> value, slope = f.gradient(es.balanced_start(task))
+    >>> value == f(es.balanced_start(task)), slope.r.shape
+    (True, (3,))
+    """
+
+    def __init__(self, task: AnyTask, length: Length, kind: str, options: Dict[str, Any], near: Sequence[Readout]) -> None:
+        self._arguments = (task, length, kind, options, near)
+        self._function = _esscher.RiskFunction(task, kind, length, options, near)
+
+    def gradient(self, at: Readout) -> Tuple[float, Readout]:
+        """The risk and its gradient."""
+        value, slope = self._function(at.U, at.r)
+        return value, Readout(*slope)
+
+    def __call__(self, at: Readout) -> float:
+        """The risk."""
+        return self.gradient(at)[0]
+
+    def __reduce__(self) -> Any:
+        return RiskFunction, self._arguments
+
+    def __repr__(self) -> str:
+        task, length, kind, _, _ = self._arguments
+        return f"RiskFunction({task!r}, length={length}, kind={kind!r})"
+
+
+@helpful
+def risk_function(
+    task: AnyTask,
+    length: Length,
+    *,
+    kind: str = "softmax",
+    engine: str = "auto",
+    draws: int = 4000,
+    near: Union[None, Readout, Sequence[Readout]] = None,
+    seed: Union[Stream, int] = 0,
+) -> RiskFunction:
+    """R_L(U, r) of one head with its exact gradient, for optimisers: closed form, fixed nodes or fixed draws.
+
+    The gradient is that of the function itself, so a descent along it never meets noise. ``near`` names heads that the
+    function will be asked for: the nodes are then widened towards their sharp queries. If all of them are of block form
+    (U without its last row and column but for the corner), the function treats every head it is asked for as one.
+
+    >>> import numpy as np, esscher as es
+    >>> task = es.LinearRegressionTask(1)
+    >>> f = es.risk_function(task, 20)
+    >>> at = es.balanced_start(task, 0.5)
+    >>> for _ in range(100):
+    ...     value, slope = f.gradient(at)
+    ...     at = es.Readout(at.U - 0.2 * slope.U, at.r - 0.2 * slope.r)
+    >>> f(at) < value < f(es.balanced_start(task, 0.5))
+    True
+    """
+    heads = [near] if isinstance(near, Readout) else list(near or [])
+    return RiskFunction(task, length, kind, {"engine": engine, "draws": draws, "stream": as_stream(seed)}, heads)
+
+
+REPETITIONS = 8
+
+
+def risk_gradient(task: AnyTask, at: Readout, length: Length, kind: str, options: Dict[str, Any]) -> Tuple[Readout, Readout]:
+    """The mean gradient over independent node sets or draws, and its standard error."""
+    found = []
+    for i in range(REPETITIONS):
+        given = {**options, "stream": options["stream"].split(1000 + i)}
+        found.append(_esscher.RiskFunction(task, kind, length, given, [])(at.U, at.r)[1])
+        if i == 1 and all(np.array_equal(a, b) for a, b in zip(found[0], found[1])):
+            break  # a closed form
+    means, errors = [], []
+    for part in zip(*found):
+        stack = np.stack(part)
+        means.append(stack.mean(0))
+        errors.append(stack.std(0, ddof=1) / np.sqrt(len(stack)))
+    return Readout(*means), Readout(*errors)

@@ -1,0 +1,126 @@
+"""The bridge to JAX: attention on measures, exact risks and D(L) through ``custom_vjp`` and a callback on the host.
+
+    import jax, esscher as es, esscher.jax as ej
+
+Importing it needs JAX (0.4 or later). First and second derivatives in reverse mode; ``jit`` and ``vmap`` work, the latter
+one call after another. JAX computes in float32 unless ``jax_enable_x64`` is set; the callbacks compute in float64.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from importlib import import_module
+from typing import Any, Callable, Tuple
+
+import numpy as np
+
+from .gradients import RiskFunction, risk_function, tables
+from .icl import Readout
+from .measures import Measure, measure
+from .rules import cov_times, hessian_times, node_slope, third_cumulant, tilted_mean_rows
+from .types import Length, MeasureLike
+
+jax: Any = import_module("jax")
+jnp: Any = import_module("jax.numpy")
+
+__all__ = ["attention", "mean_square_error", "risk", "tilted_mean"]
+
+
+def _host(f: Callable[..., Any], like: Any, *arguments: Any) -> Any:
+    """f on the host, on float64 arrays; the answer has the shape and dtype of ``like``."""
+
+    def call(*values: Any) -> Any:
+        found = f(*[np.asarray(value, dtype=np.float64) for value in values])
+        return np.asarray(found, dtype=like.dtype).reshape(like.shape)
+
+    return jax.pure_callback(call, jax.ShapeDtypeStruct(like.shape, like.dtype), *arguments, vectorized=False)
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(0,))
+def _tilted_mean(mu: Measure, a: Any) -> Any:
+    return _host(partial(tilted_mean_rows, mu), a, a)
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(0,))
+def _cov_times(mu: Measure, a: Any, v: Any) -> Any:
+    return _host(partial(cov_times, mu), a, a, v)
+
+
+_tilted_mean.defvjp(lambda mu, a: (_tilted_mean(mu, a), a), lambda mu, a, g: (_cov_times(mu, a, g),))
+_cov_times.defvjp(
+    lambda mu, a, v: (_cov_times(mu, a, v), (a, v)),
+    lambda mu, kept, g: (_host(partial(third_cumulant, mu), g, *kept, g), _cov_times(mu, kept[0], g)),
+)
+
+
+def tilted_mean(law: MeasureLike, a: Any) -> Any:
+    """m_a = grad Lambda(a) at tilts a [..,d]."""
+    rows = jnp.reshape(a, (-1, a.shape[-1]))
+    return jnp.reshape(_tilted_mean(measure(law), rows), a.shape)
+
+
+def attention(law: MeasureLike, z: Any, U: Any, V: Any = None) -> Any:
+    """T[mu](z) = V m_a, a = U z, for queries z [..,d]; differentiable in z, U and V."""
+    y = tilted_mean(law, z @ U.T)
+    return y if V is None else y @ V.T
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(0, 1))
+def _node(L: int, which: int, t: Any) -> Any:
+    return _host(lambda x: tables(L).at(np.maximum(np.ravel(x), 0.0))[:, which], t, t)
+
+
+def _node_backward(L: int, which: int, t: Any, g: Any) -> Tuple[Any]:
+    if which < 2:
+        return (g * _node(L, which + 2, t),)
+    return (g * _host(lambda x: node_slope(L, which, np.ravel(x)), t, t),)
+
+
+_node.defvjp(lambda L, which, t: (_node(L, which, t), t), _node_backward)
+
+
+def mean_square_error(cov: Any, z: Any, length: int, U: Any, V: Any = None) -> Any:
+    """E|T_hat(z) - T(z)|^2 at queries z [..,d] for tokens N(m, cov) and any m; differentiable in cov, z, U and V."""
+    W = jnp.eye(cov.shape[0]) if V is None else V
+    a = z @ U.T
+    w = a @ cov
+    t = jnp.sum(a * w, -1)
+    Vw = w @ W.T
+    H, k = _node(int(length), 0, t), _node(int(length), 1, t)
+    return jnp.sum(Vw * Vw, -1) * k + jnp.trace(W @ cov @ W.T) * H
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(0,))
+def _risk(f: RiskFunction, theta: Any) -> Any:
+    return _host(lambda x: f(_readout(x)), theta[0], theta)
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(0,))
+def _risk_slope(f: RiskFunction, theta: Any) -> Any:
+    return _host(lambda x: _flat(f.gradient(_readout(x))[1]), theta, theta)
+
+
+def _readout(theta: Any) -> Readout:
+    D = int((np.sqrt(1 + 4 * len(theta)) - 1) / 2 + 0.5)
+    return Readout(theta[: D * D].reshape(D, D), theta[D * D :])
+
+
+def _flat(at: Readout) -> Any:
+    return np.concatenate([at.U.ravel(), at.r])
+
+
+def _hessian(f: RiskFunction, theta: Any, v: Any) -> Any:
+    return hessian_times(lambda x: np.asarray(_flat(f.gradient(_readout(x))[1])), theta, v)
+
+
+_risk.defvjp(lambda f, theta: (_risk(f, theta), theta), lambda f, theta, g: (g * _risk_slope(f, theta),))
+_risk_slope.defvjp(
+    lambda f, theta: (_risk_slope(f, theta), theta),
+    lambda f, theta, g: (_host(partial(_hessian, f), g, theta, g),),
+)
+
+
+def risk(task: Any, U: Any, r: Any, length: Length, *, kind: str = "softmax", function: Any = None) -> Any:
+    """R_L(U, r) of one head, exact over the tokens; U [D,D] and r [D]."""
+    f = risk_function(task, length, kind=kind) if function is None else function
+    return _risk(f, jnp.concatenate([jnp.ravel(U), r]))

@@ -1,0 +1,62 @@
+#include <pybind11/stl.h>
+
+#include "arrays.h"
+#include "calls.h"
+#include "esscher/risk/node_error.h"
+#include "esscher/risk/risk.h"
+#include "parts.h"
+#include "readouts.h"
+#include "tasks.h"
+
+namespace esscher::python {
+namespace {
+
+// H, k = (M2c/tau^2 - H)/tau^2 and their derivatives in tau^2, at tau2 [n]: rows (H, k, dH, dk).
+py::array node_functions(const NodeTables& tables, const py::object& tau2) {
+  const VectorIn in = vector_in("universal", "tau2", tau2);
+  const VectorView t = in.view();
+  const Matrix rows = long_call([&] {
+    Matrix found(t.size(), 4);
+    if (t.size() == 0) return found;
+    const NodeFunctionTable table = tables.up_to(std::sqrt(std::max(t.maxCoeff(), 0.0)));
+    for (Index i = 0; i < t.size(); ++i) {
+      const NodeFunctions u = table.at_tau2(t(i));
+      found.row(i) << u.H, u.k, u.dH, u.dk;
+    }
+    return found;
+  });
+  return out(MatrixView(rows));
+}
+
+std::vector<Readout> readouts_in(const py::iterable& pairs) {
+  std::vector<Readout> heads;
+  for (const py::handle pair : pairs) {
+    const auto [U, r] = py::cast<std::pair<py::object, py::object>>(pair);
+    heads.push_back(readout_in(U, r));
+  }
+  return heads;
+}
+
+}  // namespace
+
+void bind_gradients(py::module_& m) {
+  py::class_<NodeTables>(m, "NodeTables").def(py::init<std::int64_t>()).def("at", &node_functions);
+  py::class_<RiskFunction>(m, "RiskFunction")
+      .def(py::init([](const py::object& task, const std::string& kind, const py::object& length,
+                       const py::dict& options, const py::iterable& near) {
+        const std::vector<Readout> heads = readouts_in(near);
+        const AnyTask in = task_in(task);
+        const Length L = length_in("risk", length);
+        const auto model = parse_enum<ModelKind>(kind);
+        const RiskOptions given = risk_options_in(options);
+        return long_call([&] { return risk_function(in, model, L, given, heads); });
+      }))
+      .def("__call__", [](const RiskFunction& f, const py::object& U, const py::object& r) {
+        const Readout at = readout_in(U, r);
+        Readout gradient = Readout::zero(at.dim());
+        const double value = long_call([&] { return f(at, &gradient); });
+        return py::make_tuple(value, out(gradient));
+      });
+}
+
+}  // namespace esscher::python

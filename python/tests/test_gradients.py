@@ -1,0 +1,141 @@
+"""Exact gradients as NumPy arrays, by differences; a descent over a whole layer."""
+
+import numpy as np
+import pytest
+
+import esscher as es
+
+RNG = np.random.default_rng(3)
+B = RNG.normal(size=(3, 3))
+PARAMETERS = {
+    "K": 0.5 * RNG.normal(size=(2, 3)),
+    "Q": 0.5 * RNG.normal(size=(2, 3)),
+    "V": RNG.normal(size=(2, 3)),
+    "z": RNG.normal(size=3),
+    "mean": RNG.normal(size=3),
+    "cov": B @ B.T / 3 + 0.2 * np.eye(3),
+    "score_scale": np.array(0.8),
+}
+G = RNG.normal(size=2)
+
+
+def ask(what, length, gradient=False, **changed):
+    p = {**PARAMETERS, **changed}
+    head = es.Attention(K=p["K"], Q=p["Q"], V=p["V"], score_scale=float(p["score_scale"]))
+    mu = es.Gaussian(p["cov"], p["mean"])
+    if what == "error":
+        found = es.mean_square_error(mu, head, p["z"], length, gradient=gradient)
+        return found if gradient else found.value
+    if gradient:
+        return es.expected_output(mu, head, p["z"], length, cotangent=G)
+    return G @ es.expected_output(mu, head, p["z"], length)
+
+
+def difference(f, value, direction, h):
+    """Central differences of order 4."""
+    return (8 * (f(value + h * direction) - f(value - h * direction)) - f(value + 2 * h * direction) + f(value - 2 * h * direction)) / (12 * h)
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+@pytest.mark.parametrize("length", [1, 7, 1000, es.inf])
+@pytest.mark.parametrize("what", ["error", "output"])
+def test_finite_prompts(what, length, name):
+    direction = RNG.normal(size=PARAMETERS[name].shape)
+    if name == "cov":
+        direction = direction + direction.T
+    slope = difference(lambda x: ask(what, length, **{name: x}), PARAMETERS[name], direction, 1e-3)
+    value, found = ask(what, length, gradient=True)
+    assert np.sum(getattr(found, name) * direction) == pytest.approx(slope, rel=1e-7, abs=1e-9)
+    plain = ask(what, length)
+    assert (value.value if what == "error" else G @ value) == pytest.approx(plain, rel=1e-14)
+
+
+def test_a_head_given_by_u():
+    U, z = 0.4 * RNG.normal(size=(3, 3)), PARAMETERS["z"]
+    mu = es.Gaussian(PARAMETERS["cov"])
+    _, found = es.mean_square_error(mu, es.Attention(U=U), z, 50, gradient=True)
+    direction = RNG.normal(size=U.shape)
+    slope = difference(lambda x: es.mean_square_error(mu, es.Attention(U=x), z, 50).value, U, direction, 1e-3)
+    assert np.sum(found.U * direction) == pytest.approx(slope, rel=1e-7)
+    assert found.K is None and found.score_scale == pytest.approx(np.sum(found.U * U), rel=1e-12)
+
+
+@pytest.mark.parametrize("length, tau", [(2, 0.5), (100, 1.0), (10**6, 3.0), (50, 1e-4), (1, 2.0)])
+def test_universal_functions(length, tau):
+    u, slope = es.universal(length, tau, gradient=True)
+    assert u == es.universal(length, tau)
+    h = 1e-3 * tau
+    for name in ("M1", "M2c", "H", "M1_ratio", "M2c_ratio"):
+        by_hand = difference(lambda x: getattr(es.universal(length, x), name), tau, 1.0, h)
+        assert getattr(slope, name) == pytest.approx(by_hand, rel=1e-5, abs=1e-9 * abs(getattr(u, name)) / h)
+
+
+def test_what_has_no_gradient_says_so():
+    head = es.Attention(U=np.eye(2))
+    with pytest.raises(es.CapabilityError, match="no exact gradient"):
+        es.mean_square_error(es.Sphere(2), head, [1.0, 0.0], 10, gradient=True)
+    with pytest.raises(es.CapabilityError, match="no exact gradient"):
+        es.mean_square_error(es.Gaussian(np.eye(2)), head, [1.0, 0.0], 10, metric="grad_u", gradient=True)
+    with pytest.raises(es.CapabilityError, match="one head"):
+        es.risk(TASK, [AT, AT], 10, gradient=True, draws=10)
+
+
+TASK = es.LinearRegressionTask(2, noise_variance=0.1)
+AT = es.Readout(0.4 * np.eye(3) + 0.1 * RNG.normal(size=(3, 3)), np.array([0.1, -0.2, 0.7]))
+
+
+@pytest.mark.parametrize("length, kind", [(5, "softmax"), (200, "softmax"), (20, "linear"), (es.inf, "softmax")])
+def test_the_gradient_of_a_risk_function_is_its_own(length, kind):
+    f = es.risk_function(TASK, length, kind=kind)
+    value, slope = f.gradient(AT)
+    dU, dr = RNG.normal(size=(3, 3)), RNG.normal(size=3)
+    by_hand = difference(lambda x: f(es.Readout(AT.U + x * dU, AT.r + x * dr)), 0.0, 1.0, 1e-3)
+    assert np.sum(slope.U * dU) + slope.r @ dr == pytest.approx(by_hand, rel=1e-8)
+    assert f(AT) == value
+
+
+def test_the_gradient_of_a_risk_has_an_error_that_holds():
+    """Against the linear twin's closed form at infinity, and against differences of independent risks."""
+    exact = es.risk(TASK, AT, es.inf, gradient=True)
+    _, slope = es.linear_risk(TASK, AT, es.inf, gradient=True)
+    np.testing.assert_allclose(exact.gradient.U, slope.U, rtol=1e-12, atol=1e-14)
+    assert np.all(exact.std_error.U == 0) and exact.risk.std_error == 0
+    found = es.risk(TASK, AT, 30, gradient=True)
+    dU = RNG.normal(size=(3, 3))
+    up, down = (es.risk(TASK, es.Readout(AT.U + h * dU, AT.r), 30, seed=5) for h in (0.01, -0.01))
+    by_hand = (up.value - down.value) / 0.02
+    error = np.sum(np.abs(found.std_error.U * dU)) + 100 * up.std_error + 1e-3 * abs(by_hand)  # and h^2
+    assert abs(np.sum(found.gradient.U * dU) - by_hand) < 6 * error
+    assert found.risk == es.risk(TASK, AT, 30)
+
+
+def test_own_tasks_have_gradients():
+    class Slope:
+        token_dim = 2
+
+        def draw(self, stream):
+            w, x = stream.normal(2)
+            return es.Gaussian([[1.0, w], [w, w * w + 0.1]]), [x, 0.0], w * x
+
+    f = es.risk_function(Slope(), 10, draws=50)
+    at = es.balanced_start(Slope())
+    value, slope = f.gradient(at)
+    by_hand = difference(lambda x: f(es.Readout(at.U, at.r + x * np.array([0.0, 1.0]))), 0.0, 1.0, 1e-3)
+    assert slope.r[1] == pytest.approx(by_hand, rel=1e-7)
+
+
+def test_scipy_minimises_over_the_whole_layer():
+    """R_L over all of (U, r) by L-BFGS with the exact gradient, below where the flow of linear attention ends."""
+    optimize = pytest.importorskip("scipy.optimize")
+    f, D = es.risk_function(TASK, 30), 3
+
+    def fun(x):
+        value, slope = f.gradient(es.Readout(x[: D * D].reshape(D, D), x[D * D :]))
+        return value, np.concatenate([slope.U.ravel(), slope.r])
+
+    start = es.block_optimum(TASK, 30)
+    found = optimize.minimize(fun, np.concatenate([start.U.ravel(), start.r]), jac=True, method="L-BFGS-B", options={"maxiter": 40})
+    assert found.fun < f(start) and np.linalg.norm(found.jac) < 1e-2
+    at = es.Readout(found.x[: D * D].reshape(D, D), found.x[D * D :])
+    fresh = es.risk(TASK, at, 30)  # on nodes that the optimiser did not see
+    assert es.bayes_risk(TASK, 30).value < fresh.value < es.risk(TASK, start, 30).value
