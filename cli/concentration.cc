@@ -1,15 +1,12 @@
 // esscher concentration: how far a prompt of length L is from its limit.
 #include "esscher/json/concentration.h"
 
-#include <fmt/format.h>
-
-#include <cmath>
 #include <memory>
 #include <optional>
 
+#include "cli/concentration_text.h"
 #include "cli/execute.h"
 #include "cli/verbs.h"
-#include "esscher/base/number_text.h"
 #include "esscher/config/presets.h"
 #include "esscher/config/sweep.h"
 #include "esscher/measure/gaussian.h"
@@ -22,59 +19,15 @@ namespace {
 
 constexpr std::string_view kBoundPrefix = "prop";  // --bound prop3.1
 
+constexpr double kOnePercent = 0.01;
+
 struct ConcentrationOptions {
   std::string preset;
+  std::string tokens;
   std::string bound;
   std::vector<double> sigmas;
   bool gaussian_fit = false;
 };
-
-std::string table_text(const StudyResult& r, const std::vector<SigmaPoint>& sweep,
-                       const std::optional<BoundReport>& bound) {
-  std::string out = r.how + "\n" + r.regime.text;
-  if (std::isfinite(r.regime.lambda)) {
-    out += fmt::format(" (lambda = {:.4g}, gamma = {:.4g})", r.regime.lambda, r.regime.gamma);
-  }
-  out += fmt::format("\n\n{:>8}  {:>14}  {:>11}  {:>24}  {:>11}  {:>9}  {:>7}  {:>7}  {:>7}\n",
-                     "metric", "L", "D(L)", "95 % interval", "constant/L", "ESS", "bias %",
-                     "shrink", "frozen");
-  std::string flag;  // of the first row that has one
-  for (const StudyRow& row : r.rows) {
-    const std::string ci =
-        row.std_error == 0 ? "exact" : fmt::format("[{:.5g}, {:.5g}]", row.ci.lo, row.ci.hi);
-    out +=
-        fmt::format("{:>8}  {:>14}  {:>11.5g}  {:>24}  {:>11}  {:>9}  {:>7}  {:>7}  {:>7}{}\n",
-                    name(row.metric), row.L, row.value, ci, brief_or_dash(row.asymptotic),
-                    brief_or_dash(row.ess), brief_or_dash(100 * row.bias2 / row.value),
-                    brief_or_dash(row.shrink()), brief_or_dash(row.frozen), row.heavy ? "  !" : "");
-    if (flag.empty()) flag = row.flag;
-  }
-  if (!flag.empty()) {
-    out += "! this interval cannot be trusted: " + flag +
-           "; use engine = \"exact\", or more queries or prompts\n";
-  }
-  for (const MetricFit& f : r.fits) {
-    out += fmt::format("\n{}: D(L) ~ L^{:.4f}, 95 % [{:.4f}, {:.4f}], last local exponent {:.4f}",
-                       name(f.metric), f.power.slope, f.power.ci.lo, f.power.ci.hi,
-                       f.local.back().exponent);
-    for (const ShapeFit& s : f.shapes) {
-      if (s.weight > 0.5)
-        out += fmt::format("; best shape {} with g = {:.4f} (weight {:.2f})", name(s.shape), s.g,
-                           s.weight);
-    }
-  }
-  if (!sweep.empty())
-    out +=
-        "\n\n   scale     sigma  metric  lambda  predicted  measured exponent   c_2 = exponent * "
-        "sigma^2\n";
-  for (const SigmaPoint& p : sweep) {
-    out += fmt::format("{:>8.4g}  {:>8.4g}  {:>6}  {:>6}  {:>9}  {:>9.4f} +- {:.4f}   {:.4f}\n",
-                       p.scale, p.sigma, name(p.metric), brief_or_dash(p.lambda),
-                       brief_or_dash(p.gamma), p.exponent, p.std_error, p.c2);
-  }
-  if (bound) out += "\n\nbound: " + bound->verdict.text;
-  return out + "\n";
-}
 
 // Tokens replaced by the Gaussian with their mean and covariance.
 Problem gaussian_fit(Problem problem) {
@@ -105,7 +58,8 @@ Json document_of(const StudyResult& result, const Problem& problem, std::uint64_
 }
 
 void execute(const Globals& globals, const ConcentrationOptions& options) {
-  const Config config = globals.load_config(options.preset);
+  Config config = globals.load_config(options.preset);
+  set_tokens(config, options.tokens);
   const Problem problem = read_problem(config.root());
   const StudyOptions sweep = read_sweep(config.root(), globals.seed);
   allow_preset(config.root());
@@ -126,7 +80,9 @@ void execute(const Globals& globals, const ConcentrationOptions& options) {
   }
   std::optional<StudyResult> fit;
   if (options.gaussian_fit) fit = esscher::study(gaussian_fit(problem), sweep);
+  const Reach one_percent = study.reach(kOnePercent, result);
   Json document = document_of(result, problem, globals.seed);
+  document["one_percent"] = to_json(one_percent);
   if (!sigmas.empty()) document["sigma_sweep"] = to_json(sigmas);
   if (bound) document["bound"] = to_json(*bound);
   if (fit) document["gaussian_fit"] = to_json(*fit);
@@ -137,7 +93,9 @@ void execute(const Globals& globals, const ConcentrationOptions& options) {
     set_page(*run, page);
     if (run->is_writer()) write_report(*run, page, run->directory() / "report.html");
   }
-  print_result(globals, "concentration", document, table_text(result, sigmas, bound));
+  print_result(globals, "concentration", document,
+               summary_text(result, one_percent) + "\n" + curves_text(result) + sigma_text(sigmas) +
+                   (bound ? "\nbound: " + bound->verdict.text + "\n" : ""));
 }
 
 }  // namespace
@@ -149,6 +107,8 @@ void add_concentration(const Command& app, Globals& globals) {
       "Reads [measure], [attention], [query] (N(0,I) unless given) and [sweep]: lengths, metrics, "
       "engine,\n"
       "queries, replicates. Gaussian tokens and queries need no sampling at all, up to L = 1e15.\n"
+      "--tokens FILE studies prompts drawn from the rows of a file instead of [measure].\n"
+      "A summary comes first: regime, constant, exponent, and the length for an error of 1 %.\n"
       "With --out the study is a run that resumes, with report.html.\n"
       "Examples:\n"
       "  esscher concentration --set measure.type=gaussian --set measure.dim=4 --set "
@@ -161,6 +121,7 @@ void add_concentration(const Command& app, Globals& globals) {
   const auto options = std::make_shared<ConcentrationOptions>();
   verb.option("--preset", options->preset, "a published setting, see 'esscher presets'")
       .type_name("NAME");
+  add_tokens(verb, options->tokens);
   verb.option("--bound", options->bound, "check hypotheses and shape of the paper's bound")
       .type_name("prop3.1|prop3.4")
       .one_of({"prop3.1", "prop3.4"});

@@ -64,6 +64,22 @@ Command add_verb(const Command& app, Globals& globals, const std::string& name,
   return verb;
 }
 
+Option add_tokens(const Command& verb, std::string& file) {
+  return verb
+      .option("--tokens", file,
+              "tokens instead of [measure], one per row: .npy .csv .npz#name .safetensors#tensor")
+      .type_name("FILE");
+}
+
+void set_tokens(Config& config, const std::string& file) {
+  if (file.empty()) return;
+  if (config.root().has("measure")) {
+    config.root().fail_because("measure", "given beside --tokens; give the tokens once");
+  }
+  config.set("measure.type=empirical");
+  config.set("measure.file=" + Json(file).dump());
+}
+
 void write_stdout(const std::string& bytes) {
   // Nothing is lost after this: a reader that has seen enough (head) ends the program quietly.
   std::signal(SIGPIPE, SIG_DFL);

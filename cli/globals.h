@@ -44,6 +44,11 @@ struct Globals {
 Command add_verb(const Command& app, Globals& globals, const std::string& name,
                  const std::string& description, const std::string& examples);
 
+// The option --tokens FILE, and what it stands for: [measure] type = "empirical", file = FILE. It is a
+// ConfigError to give a [measure] beside it.
+Option add_tokens(const Command& verb, std::string& file);
+void set_tokens(Config& config, const std::string& file);
+
 // For bytes that are the result themselves; print_result() for documents. Call it last.
 void write_stdout(const std::string& bytes);
 

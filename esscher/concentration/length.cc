@@ -10,6 +10,7 @@
 #include "esscher/base/parallel.h"
 #include "esscher/concentration/constant.h"
 #include "esscher/concentration/detail/length_search.h"
+#include "esscher/concentration/detail/limit_size.h"
 #include "esscher/concentration/detail/plan.h"
 #include "esscher/concentration/regime.h"
 #include "esscher/concentration/square_law.h"
@@ -36,19 +37,9 @@ double mean_of(const std::vector<double>& x) {
   return sum / static_cast<double>(x.size());
 }
 
-// The squared size of X at one query; DomainError where X does not exist.
-double limit_norm2(Metric metric, const Problem& p, const VectorView& z) {
-  const MetricForm form = metric_form(metric, p.attention);
-  const Vector a = p.attention.tilt(z);
-  const double size2 = form.of_covariance
-                           ? form.covariance_norm2(p.attention.V() * p.mu.tilted_cov(a))
-                           : form.mean_norm2(p.mu.tilted_mean(a));
-  return form.factor(z) * size2;
-}
-
 // What is known about the limit before any length is tried.
 struct Limit {
-  double norm2 = 0;     // E_z |X|^2, over the queries where X exists
+  LimitSize size;       // over the queries where X exists
   double constant = 0;  // lim L D(L), or its quantile over queries
   double outside = 0;   // fraction of the queries where X does not exist
 };
@@ -57,6 +48,7 @@ Limit limit_at_queries(const Question& ask) {
   const QuerySet& set = ask.plan.queries;
   const LengthOptions& o = ask.options;
   std::vector<double> norms, constants;
+  LimitSize size = limit_size(o.metric, 0, ask.problem, ask.plan);
   for (Index q = 0; q < set.size(); ++q) {
     const Vector z = set.z.row(q).transpose();
     const double w = set.weights[q];
@@ -71,7 +63,8 @@ Limit limit_at_queries(const Question& ask) {
   // Drawn queries do not show that the average of the constant over their law is infinite.
   const bool no_constant = !o.quantile && query_average(ask.problem).infinite;
   const double n = static_cast<double>(set.size());
-  return {.norm2 = mean_of(norms),
+  if (std::isnan(size.mean_square)) size.mean_square = mean_of(norms);
+  return {.size = size,
           .constant = o.quantile    ? quantile(constants, *o.quantile)
                       : no_constant ? HUGE_VAL
                                     : mean_of(constants),
@@ -80,7 +73,8 @@ Limit limit_at_queries(const Question& ask) {
 
 Limit limit_of(const Question& ask) {
   if (!ask.plan.average) return limit_at_queries(ask);
-  return {.norm2 = ask.plan.average->limit_norm2(0), .constant = ask.plan.average->constant(0)};
+  return {.size = limit_size(ask.options.metric, 0, ask.problem, ask.plan),
+          .constant = ask.plan.average->constant(0)};
 }
 
 // The quantile at level p of independent numbers. Order statistics give its interval whatever their
@@ -288,7 +282,9 @@ LengthAnswer answer_question(LengthAnswer answer, const Question& ask) {
   if (limit.outside > (o.quantile ? 1 - *o.quantile : 0)) {
     return no_limit(std::move(answer), ask.problem, limit.outside);
   }
-  if (o.relative) answer.eps *= limit.norm2;
+  answer.limit_mean_square = limit.size.mean_square;
+  answer.limit_std_error = limit.size.std_error;
+  if (o.relative) answer.eps *= limit.size.mean_square;
   answer.clt = std::ceil(limit.constant / answer.eps);
   if (!(answer.eps > 0)) {
     return never(std::move(answer), "the limit is zero, so no relative error is small");
@@ -299,6 +295,11 @@ LengthAnswer answer_question(LengthAnswer answer, const Question& ask) {
   }
   if (answer.engine == Engine::exact) return by_query(std::move(answer), ask);
   answer = by_sampling(std::move(answer), ask);
+  if (o.relative && limit.size.std_error > 0) {
+    answer.explanation += "; the squared size of the limit is known to " +
+                          brief(100 * limit.size.std_error / limit.size.mean_square, 2) +
+                          " % (one standard error), which the bracket does not count";
+  }
   if (limit.outside > 0) {
     answer.explanation += "; " + to_text(limit.outside * 100) +
                           " % of the queries have no limit and count as infinite";

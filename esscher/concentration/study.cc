@@ -183,7 +183,7 @@ std::vector<SigmaPoint> sigma_sweep(const Problem& problem, const StudyOptions& 
                         .lambda = r.regime.lambda,
                         .gamma = r.regime.gamma,
                         .exponent = -fit.power.slope,
-                        .std_error = fit.power.std_error,
+                        .std_error = fit.noise == CurveNoise::none ? 0 : fit.power.std_error,
                         .c2 = std::isfinite(sigma) ? -fit.power.slope * sigma * sigma : kUnknown});
     }
   }

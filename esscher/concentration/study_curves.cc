@@ -9,6 +9,7 @@
 #include "esscher/base/number_text.h"
 #include "esscher/base/parallel.h"
 #include "esscher/concentration/constant.h"
+#include "esscher/concentration/detail/limit_size.h"
 #include "esscher/concentration/detail/study_state.h"
 #include "esscher/concentration/square_law.h"
 #include "esscher/concentration/tau_law.h"
@@ -23,14 +24,19 @@ constexpr Index kFewQueries = 32, kManyQueries = 256;
 
 // Exponents and shapes of one curve; nothing where points are too few or an error is zero.
 std::optional<MetricFit> fit_of(Metric metric, const std::vector<std::int64_t>& lengths,
-                                const std::vector<StudyRow>& rows, const Matrix& cov, double dof) {
+                                const std::vector<StudyRow>& rows, const Matrix& cov, double dof,
+                                double limit) {
   Vector values(static_cast<Index>(rows.size()));
   for (Index l = 0; l < values.size(); ++l) values[l] = rows[static_cast<std::size_t>(l)].value;
   if (lengths.size() < 3 || !(values.minCoeff() > 0)) return std::nullopt;
+  const bool noise_free = is_noise_free(cov);
   MetricFit fit{.metric = metric,
+                .noise = noise_free ? CurveNoise::none : CurveNoise::sampled,
                 .power = fit_power(lengths, values, cov, dof),
                 .local = local_exponents(lengths, values, cov),
-                .shapes = {}};
+                .shapes = {},
+                .limit = limit};
+  if (noise_free) return fit;
   const auto usable = std::count_if(lengths.begin(), lengths.end(), [](auto L) { return L >= 2; });
   if (usable >= 4) fit.shapes = compare_shapes(lengths, values, cov);
   return fit;
@@ -236,6 +242,7 @@ StudyResult Study::assemble(std::span<const PointRow> rows) const {
   const State& s = *state_;
   StudyResult result;
   result.how = s.plan.choice.reason;
+  result.metrics = s.options.metrics;
   result.regime = s.regime();
   result.query_length = s.middle_length();
   // Neither a closed form nor a net shows how single queries are spread.
@@ -251,7 +258,9 @@ StudyResult Study::assemble(std::span<const PointRow> rows) const {
         result.query_values = table.value.col(table.value.cols() / 2);
       }
     }
-    if (auto fit = fit_of(metric, s.options.lengths, curve.rows, curve.cov, curve.dof)) {
+    result.limits.push_back(limit_size(metric, result.limits.size(), s.problem, s.plan));
+    if (auto fit = fit_of(metric, s.options.lengths, curve.rows, curve.cov, curve.dof,
+                          result.regime.gamma)) {
       result.fits.push_back(*std::move(fit));
     }
     std::move(curve.rows.begin(), curve.rows.end(), std::back_inserter(result.rows));

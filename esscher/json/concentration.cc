@@ -32,6 +32,16 @@ Json regime_json(const StudyResult& result) {
   return out;
 }
 
+Json limits_json(const StudyResult& result) {
+  Json out = Json::object();
+  for (std::size_t k = 0; k < result.limits.size(); ++k) {
+    Json& limit = out[std::string(name(result.metrics[k]))];
+    put(limit, "mean_square", result.limits[k].mean_square);
+    put(limit, "std_error", result.limits[k].std_error);
+  }
+  return out;
+}
+
 }  // namespace
 
 Json to_json(const StudyResult& result) {
@@ -41,8 +51,11 @@ Json to_json(const StudyResult& result) {
           {"rows", study_rows_json(result.rows)},
           {"fits", rows_json(result.fits)},
           {"regime", regime_json(result)},
+          {"limits", limits_json(result)},
           {"queries", {{"L", result.query_length}, {"values", std::move(queries)}}}};
 }
+
+Json to_json(const Reach& reach) { return row_json(reach); }
 
 Json to_json(const std::vector<SigmaPoint>& points) { return rows_json(points); }
 

@@ -1,5 +1,5 @@
-// What a Study is made of: the plan and the cells (study.cc), and how rows become curves
-// (study_curves.cc). Internal to these two.
+// What a Study is made of: the plan and the cells (study.cc), how rows become curves
+// (study_curves.cc), and where a curve reaches a tolerance (reach.cc). Internal to these three.
 #pragma once
 
 #include <cstdint>
