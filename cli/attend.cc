@@ -141,7 +141,8 @@ void add_attend(const Command& app, Globals& globals) {
       "  esscher attend --tokens tokens.npy --set query.z=[1,0.5]\n"
       "  esscher attend --tokens 'model.safetensors#layer0.K' --set query.file=q.csv --json\n"
       "  esscher attend --head 'm.safetensors#L0.H1' --surrogate s.safetensors --components 4\n"
-      "  esscher attend --config exp.toml --set reference.type=rademacher --set reference.dim=2");
+      "  esscher attend --tokens tokens.npy --set query.z=[1,0.5] --set reference.type=rademacher "
+      "--set reference.dim=2");
   const auto options = std::make_shared<AttendOptions>();
   add_tokens(verb, options->tokens);
   verb.option("--reference", options->reference,

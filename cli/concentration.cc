@@ -1,10 +1,14 @@
 // esscher concentration: how far a prompt of length L is from its limit.
 #include "esscher/json/concentration.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <memory>
 #include <optional>
 
 #include "cli/concentration_text.h"
+#include "cli/dry_run.h"
 #include "cli/execute.h"
 #include "cli/verbs.h"
 #include "esscher/config/presets.h"
@@ -57,6 +61,44 @@ Json document_of(const StudyResult& result, const Problem& problem, std::uint64_
   return document;
 }
 
+// A piece of the study: one length of a closed form, or few queries at the shorter lengths. Prompts are
+// prefixes of each other, so the cost of sampling grows with the longest one.
+DryRun estimate(const Problem& problem, const StudyOptions& sweep, const Study& study) {
+  const Cells<PointRow> cells = study.cells();
+  DryRun plan{
+      .verb = "concentration",
+      .what = fmt::format("a study of {} metrics at {} lengths from {} to {}", sweep.metrics.size(),
+                          sweep.lengths.size(), sweep.lengths.front(), sweep.lengths.back()),
+      .engine = study.choice().reason,
+      .count = static_cast<std::int64_t>(cells.keys.size())};
+  const double count = static_cast<double>(plan.count);
+  if (study.choice().engine == Engine::exact) {
+    const double one = cpu_seconds([&] { (void)cells.compute(cells.keys.size() / 2); });
+    plan.cpu_seconds = one * count;
+    plan.basis = "measured on one cell";
+    return plan;
+  }
+  constexpr std::int64_t kProbeQueries = 2, kProbeReplicates = 2, kProbeLength = 100000;
+  StudyOptions small = sweep;
+  small.engine = study.choice().engine;
+  small.queries = kProbeQueries;
+  small.replicates = std::min(sweep.replicates, kProbeReplicates);
+  std::erase_if(small.lengths, [](std::int64_t L) { return L > kProbeLength; });
+  if (small.lengths.empty()) small.lengths = {kProbeLength};
+  Problem piece = problem;
+  if (!piece.nu) piece.points = problem.points.topRows(std::min<Index>(2, problem.points.rows()));
+  const Cells<PointRow> probe = Study(piece, small).cells();
+  const double seconds = cpu_seconds([&] { (void)probe.compute(0); });
+  const auto real = [](std::int64_t n) { return static_cast<double>(n); };
+  const double queries = real(problem.nu ? sweep.queries : problem.points.rows());
+  const double drawn = real(problem.nu ? kProbeQueries : piece.points.rows());
+  plan.cpu_seconds = seconds * queries / drawn * real(sweep.replicates) / real(small.replicates) *
+                     real(sweep.lengths.back()) / real(small.lengths.back());
+  plan.basis = fmt::format("measured on {} queries with {} prompts each, up to L = {}", drawn,
+                           small.replicates, small.lengths.back());
+  return plan;
+}
+
 void execute(const Globals& globals, const ConcentrationOptions& options) {
   Config config = globals.load_config(options.preset);
   set_tokens(config, options.tokens);
@@ -65,6 +107,10 @@ void execute(const Globals& globals, const ConcentrationOptions& options) {
   allow_preset(config.root());
   config.check_all_used();
   const Study study(problem, sweep);
+  if (globals.dry_run) {
+    print_dry_run(globals, estimate(problem, sweep, study));
+    return;
+  }
   std::optional<Run> run;
   if (!globals.out.empty()) {
     run = open_run(globals.out, {"concentration", config.resolved_toml(), globals.seed});
@@ -117,7 +163,8 @@ void add_concentration(const Command& app, Globals& globals) {
       "  esscher concentration --set measure.type=gaussian --set measure.dim=1 --set "
       "sweep.metrics='[\"output\"]' \\\n"
       "      --set 'sweep.lengths={from=1e8,to=1e12,per_decade=2}' --sigma-sweep "
-      "0.5,0.6,0.7,0.8,0.9,1.0,1.2");
+      "0.5,0.6,0.7,0.8,0.9,1.0,1.2",
+      {.shard = true, .dry_run = true});
   const auto options = std::make_shared<ConcentrationOptions>();
   verb.option("--preset", options->preset, "a published setting, see 'esscher presets'")
       .type_name("NAME");

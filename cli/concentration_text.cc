@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cli/style.h"
 #include "cli/text_table.h"
 #include "esscher/base/number_text.h"
 
@@ -12,7 +13,7 @@ namespace esscher::cli {
 namespace {
 
 std::string line(const std::string& title, const std::string& text) {
-  return fmt::format("{:<10}{}\n", title, text);
+  return strong(fmt::format("{:<10}", title)) + text + "\n";
 }
 
 std::string constants_text(const StudyResult& r) {
@@ -34,9 +35,8 @@ std::string limit_text(const StudyResult& r, const MetricFit& fit) {
 
 std::string exponent_text(const StudyResult& r, const MetricFit& fit) {
   const LocalExponent &first = fit.local.front(), &last = fit.local.back();
-  const std::string ends =
-      fmt::format("{} at L = {}, {} at L = {}", brief(first.exponent), brief(first.L, 3),
-                  brief(last.exponent), brief(last.L, 3));
+  const std::string ends = fmt::format("{} at L = {}, {} at L = {}", brief(first.exponent),
+                                       brief(first.L, 3), brief(last.exponent), brief(last.L, 3));
   const std::string at = fmt::format("{}: {}; {}", name(fit.metric), ends, limit_text(r, fit));
   if (fit.noise == CurveNoise::none) return at;
   std::string out = at + fmt::format("; over all lengths {:.4f}, 95 % [{:.4f}, {:.4f}]",
@@ -66,10 +66,9 @@ std::string reach_text(const Reach& reach) {
   const auto end = [](const std::optional<std::int64_t>& L) {
     return L ? std::to_string(*L) : std::string("?");
   };
-  const std::string between =
-      reach.low == reach.length && reach.high == reach.length
-          ? ""
-          : fmt::format(", 95 % [{}, {}]", end(reach.low), end(reach.high));
+  const std::string between = reach.low == reach.length && reach.high == reach.length
+                                  ? ""
+                                  : fmt::format(", 95 % [{}, {}]", end(reach.low), end(reach.high));
   return fmt::format("about L = {}{}, read off the curve; `esscher length --error 1%` brackets it",
                      *reach.length, between);
 }
@@ -130,13 +129,13 @@ std::string curves_text(const StudyResult& r) {
       marks.emplace_back(row.heavy ? "  !" : "");
       if (flag.empty()) flag = row.flag;
     }
-    out += fmt::format("{}\n{}\n", name(r.metrics[k]), table.text(marks));
+    out += strong(name(r.metrics[k])) + "\n" + table.text(marks) + "\n";
   }
   if (!flag.empty()) {
     out += "! this interval cannot be trusted: " + flag +
            "; use engine = \"exact\", or more queries or prompts\n\n";
   }
-  out += "weights of the softmax\n" + weights.text() + "\n";
+  out += strong("weights of the softmax") + "\n" + weights.text() + "\n";
   tables.push_back(std::move(weights));
   return out + explained(tables);
 }

@@ -8,6 +8,8 @@
 #include <memory>
 #include <optional>
 
+#include "cli/dry_run.h"
+#include "cli/style.h"
 #include "cli/verbs.h"
 #include "esscher/base/error.h"
 #include "esscher/base/length_grid.h"
@@ -121,7 +123,8 @@ std::string readings_text(const LengthAnswer& a) {
 std::string answer_text(const LengthAnswer& a, const Tolerance& asked, std::int64_t bound) {
   std::string out;
   if (a.length) {
-    out = fmt::format("L = {}  ({}, {} engine)\n", *a.length, name(a.status), name(a.engine)) +
+    out = strong(fmt::format("L = {}", *a.length)) +
+          fmt::format("  ({}, {} engine)\n", name(a.status), name(a.engine)) +
           comparison_text(a, asked) + readings_text(a);
   } else if (a.searched_up_to) {
     out = fmt::format("not up to L = {} ({} engine); at that length\n", brief(*a.searched_up_to),
@@ -159,6 +162,30 @@ std::int64_t bound_answer(const Problem& problem, const LengthAnswer& answer,
   return bound.fits.empty() ? 0 : bound_length(bound.fits[0], bound.sigma, answer.eps);
 }
 
+// How long the search takes depends on the answer, where prompts are sampled: they get longer until
+// the error is small enough. Without sampling D is looked at on a whole grid.
+DryRun estimate(const Problem& problem, const StudyOptions& sweep) {
+  constexpr std::int64_t kGrid = 28, kBisection = 20, kMiddle = 10000;
+  StudyOptions one = sweep;
+  one.lengths = {kMiddle};
+  const Study study(problem, one);
+  DryRun plan{.verb = "length",
+              .what = "a search for the shortest length",
+              .engine = study.choice().reason,
+              .unit = "lengths",
+              .count = kGrid + kBisection};
+  if (study.choice().engine == Engine::exact) {
+    const Cells<PointRow> cells = study.cells();
+    const double seconds = cpu_seconds([&] { (void)cells.compute(0); });
+    plan.cpu_seconds =
+        seconds * static_cast<double>(cells.keys.size()) * static_cast<double>(plan.count);
+    plan.basis = "measured at one length";
+  } else {
+    plan.basis = "prompts are sampled, and they get longer until the error is small enough";
+  }
+  return plan;
+}
+
 void execute(const Globals& globals, const Flags& flags) {
   const Tolerance asked = tolerance_of(flags);
   Config config = globals.load_config(flags.preset);
@@ -176,6 +203,10 @@ void execute(const Globals& globals, const Flags& flags) {
   options.queries = sweep.queries;
   options.replicates = sweep.replicates;
   options.seed = globals.seed;
+  if (globals.dry_run) {
+    print_dry_run(globals, estimate(problem, sweep));
+    return;
+  }
   const LengthAnswer answer = shortest_length(problem, options);
   const std::int64_t bound =
       flags.quantile > 0 || !answer.length ? 0 : bound_answer(problem, answer, options);
@@ -204,7 +235,8 @@ void add_length(const Command& app, Globals& globals) {
       "attention.U=0.3\n"
       "  esscher length --eps 0.01 --relative --metric grad_u --config exp.toml --json\n"
       "  esscher length --error 5% --quantile 0.95 --config exp.toml\n"
-      "  esscher length --error 10% --tokens tokens.npy --set attention.U=0.1");
+      "  esscher length --eps 0.05 --tokens tokens.npy --set attention.U=0.5",
+      {.dry_run = true});
   const auto flags = std::make_shared<Flags>();
   verb.option("--error", flags->error_text,
               "largest root-mean-square error allowed, as a part of the limit: 1% or 0.01")

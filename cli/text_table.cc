@@ -9,8 +9,9 @@ namespace {
 
 // Signs such as ± take two bytes and one place.
 std::size_t width_of(const std::string& text) {
-  return static_cast<std::size_t>(std::count_if(
-      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
 }
 
 std::string padded(const std::string& text, std::size_t width) {
@@ -51,7 +52,8 @@ std::string explained(const std::vector<TextTable>& tables) {
   std::size_t width = 0;
   for (const TextTable& table : tables) {
     for (const TextColumn& column : table.columns()) {
-      if (column.is_empty() || column.meaning.empty() || !seen.insert(column.title).second) continue;
+      if (column.is_empty() || column.meaning.empty() || !seen.insert(column.title).second)
+        continue;
       shown.push_back(&column);
       width = std::max(width, width_of(column.title));
     }

@@ -54,8 +54,10 @@ Reach Study::reach(double fraction, const StudyResult& result) const {
     const double half = 1.96 * fraction * fraction * limit.std_error;
     out.status = ReachStatus::interpolated;
     out.length = crossing(curve, value, eps);
-    out.low = crossing(curve, [](const StudyRow& row) { return row.ci.lo; }, eps + half);
-    out.high = crossing(curve, [](const StudyRow& row) { return row.ci.hi; }, eps - half);
+    out.low = crossing(
+        curve, [](const StudyRow& row) { return row.ci.lo; }, eps + half);
+    out.high = crossing(
+        curve, [](const StudyRow& row) { return row.ci.hi; }, eps - half);
   } else if (std::isfinite(curve.back().asymptotic)) {
     const double constant = curve.back().asymptotic * static_cast<double>(curve.back().L);
     const double L = std::ceil(constant / eps);

@@ -19,6 +19,9 @@ std::vector<std::int64_t> read_lengths(const Table& sweep) {
     if (lengths.empty()) sweep.fail("lengths", "at least one length");
     return lengths;
   }
+  if (sweep.has("lengths") && sweep.value("lengths").map() == nullptr) {
+    sweep.fail("lengths", "lengths [10, 100] or a grid {from=10, to=1e6, per_decade=4}");
+  }
   return read_length_grid(sweep.table_or_empty("lengths"));
 }
 

@@ -95,8 +95,8 @@ Sheet exponent_sheet(const std::vector<MetricFit>& fits) {
   const bool is_sampled = any.noise == CurveNoise::sampled;
   if (is_sampled) sheet.columns.insert(sheet.columns.end(), {"all lengths", "95 % interval"});
   for (const MetricFit& f : fits) {
-    Record row{cell(words_of(f.metric)), brief(f.local.front().exponent), brief(f.local.back().exponent),
-               brief_or_dash(f.limit)};
+    Record row{cell(words_of(f.metric)), brief(f.local.front().exponent),
+               brief(f.local.back().exponent), brief_or_dash(f.limit)};
     if (is_sampled) {
       row.emplace_back(fmt::format("{:.4f}", -f.power.slope));
       row.emplace_back(fmt::format("[{:.4f}, {:.4f}]", -f.power.ci.hi, -f.power.ci.lo));

@@ -34,7 +34,7 @@ TEST(Reach, SaysWhenTheFirstLengthIsEnough) {
 // is off by its bend only.
 TEST(Reach, ReadsOffACurve) {
   Problem p = gaussian_problem(2, 0.4);
-  p.points = testing::random_matrix(3, 2, 4);
+  p.points = testing::random_matrix(Stream(4), 3, 2);
   p.nu.reset();
   const Study s(p, {.lengths = {10, 100, 1000}, .metrics = {Metric::output}});
   const StudyResult result = s.assemble(compute_here(s.cells()));
@@ -54,8 +54,11 @@ TEST(Reach, ReadsOffACurve) {
 // Sampled curves have a bracket, and it holds the exact answer.
 TEST(Reach, BracketsASampledCurve) {
   const Problem p = gaussian_problem(1, 0.3);
-  const Study s(p, {.lengths = {4, 16, 64, 256}, .metrics = {Metric::output},
-                    .engine = Engine::direct, .queries = 200, .seed = 5});
+  const Study s(p, {.lengths = {4, 16, 64, 256},
+                    .metrics = {Metric::output},
+                    .engine = Engine::direct,
+                    .queries = 200,
+                    .seed = 5});
   const Reach got = s.reach(0.4, s.assemble(compute_here(s.cells())));
   const auto want = shortest_length(p, {.eps = 0.16, .relative = true});
   ASSERT_EQ(got.status, ReachStatus::interpolated);
@@ -65,8 +68,8 @@ TEST(Reach, BracketsASampledCurve) {
 }
 
 TEST(Reach, NoConstantNoExtrapolation) {
-  const Study s(gaussian_problem(1, 0.9), {.lengths = {10, 20, 40}, .engine = Engine::direct,
-                                           .queries = 40});
+  const Study s(gaussian_problem(1, 0.9),
+                {.lengths = {10, 20, 40}, .engine = Engine::direct, .queries = 40});
   const Reach got = s.reach(0.001, s.assemble(compute_here(s.cells())));
   EXPECT_EQ(got.status, ReachStatus::beyond);
   EXPECT_FALSE(got.length);
