@@ -9,7 +9,6 @@
 #include "cli/completion.h"
 #include "cli/execute.h"
 #include "cli/process/process.h"
-#include "cli/style.h"
 #include "cli/verbs.h"
 #include "esscher/base/error.h"
 #include "esscher/base/version.h"
@@ -22,8 +21,7 @@ constexpr int kBadInput = 2;
 constexpr int kFailure = 1;
 
 int report(const char* message, int code) {
-  const std::string name = styled(bad("esscher:"), shows_colour(stderr));
-  std::fprintf(stderr, "%s %s\n", name.c_str(), message);
+  std::fprintf(stderr, "esscher: %s\n", message);
   return code;
 }
 
@@ -43,7 +41,6 @@ int run(int argc, char** argv) {
   add_runs(app, globals);
   add_report(app, globals);
   add_export(app, globals);
-  add_cite(app, globals);
   add_concentration(app, globals);
   add_length(app, globals);
   add_bench(app, globals);

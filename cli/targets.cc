@@ -10,8 +10,7 @@ void add_targets(const Command& app, Globals& globals) {
                                 "Best first. ESSCHER_TARGET=NAME forces another.\n"
                                 "Examples:\n"
                                 "  esscher targets\n"
-                                "  ESSCHER_TARGET=SCALAR esscher targets --json",
-                                kLookup);
+                                "  ESSCHER_TARGET=SSE4 esscher targets --json");
   verb.run([&globals] {
     const std::vector<std::string> names = simd::supported_targets();
     const std::string in_use = simd::active_target();

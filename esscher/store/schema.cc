@@ -56,12 +56,7 @@ std::unique_ptr<Database> open_for_reading(const std::filesystem::path& file) {
 void check_header(const std::filesystem::path& file) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(file, error)) {
-    const std::filesystem::path folder = file.parent_path();
-    throw FileError(folder.string() + ": " +
-                    (std::filesystem::is_directory(folder, error)
-                         ? "there is no " + file.filename().string() + " in it"
-                         : std::string("there is no such directory")) +
-                    ", expected a run directory made by esscher with --out");
+    refuse(file, "there is no such file, expected a run directory made by esscher");
   }
   std::array<char, 100> head{};
   std::ifstream stream(file, std::ios::binary);
