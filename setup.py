@@ -29,6 +29,13 @@ def run(*command: str) -> None:
     subprocess.run(command, check=True)
 
 
+def git(*words: str) -> str:
+    """What git says about this repository, or nothing where these sources have none of their own."""
+    if not (ROOT / ".git").exists() or not shutil.which("git"):
+        return ""
+    return subprocess.run(["git", "-C", str(ROOT), *words], check=True, capture_output=True, text=True).stdout
+
+
 def built() -> Path:
     """A build folder with the module and the program. ESSCHER_BUILD names one that is configured already."""
     requirements.check()
@@ -65,15 +72,16 @@ class Sdist(sdist):
     """The sources, with what a copy without git and npm cannot know: the commit, and the charts of reports."""
 
     def make_release_tree(self, base_dir: str, files: list) -> None:
-        super().make_release_tree(base_dir, files)
-        commit = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True)
-        if (ROOT / ".git").exists() and commit.returncode == 0:
-            (Path(base_dir) / "esscher/commit.txt").write_text(commit.stdout)
+        # In a clone, every file of the repository; MANIFEST.in says the same for copies without git.
+        tracked = git("ls-files", "--", ".", ":!.ci", ":!.github", ":!.gitignore").splitlines()
+        super().make_release_tree(base_dir, sorted({*files, *tracked}))
+        if tracked:
+            (Path(base_dir) / "esscher/commit.txt").write_text(git("rev-parse", "--short=12", "HEAD"))
         charts = [path for path in ROOT.glob("build/*/esscher/web/vega.js") if path.stat().st_size > 0]
         if charts:
             newest = max(charts, key=lambda path: path.stat().st_mtime)
             shutil.copyfile(newest, Path(base_dir) / "web/vega.js")
-        else:
+        elif not (ROOT / "web/vega.js").exists():
             self.warn("no build folder has the charts of reports; who builds this needs npm for them")
 
 
