@@ -42,12 +42,13 @@ def built() -> Path:
     ready = os.environ.get("ESSCHER_BUILD")
     build = Path(ready) if ready else ROOT / "build/wheel"
     if not ready:
-        options = ["-DCMAKE_BUILD_TYPE=Release", "-DESSCHER_PYTHON=ON", "-DESSCHER_MPI=OFF", "-DESSCHER_INSTALL=OFF",
+        options = ["-DESSCHER_PYTHON=ON", "-DESSCHER_MPI=OFF", "-DESSCHER_INSTALL=OFF",
                    f"-DPython_EXECUTABLE={sys.executable}"]
         if importlib.util.find_spec("pybind11"):
             import pybind11
             options.append(f"-Dpybind11_DIR={pybind11.get_cmake_dir()}")
-        run("cmake", "-S", str(ROOT), "-B", str(build), "-G", "Ninja", *options)
+        # The preset of ./run, so that the compiler cache knows the objects.
+        run("cmake", "-S", str(ROOT), "--preset", "release", "-B", str(build), *options)
     run("cmake", "--build", str(build), "--target", "_esscher", "esscher_carried")
     return build
 

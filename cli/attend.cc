@@ -10,7 +10,6 @@
 #include "cli/verbs.h"
 #include "esscher/base/error.h"
 #include "esscher/base/number_text.h"
-#include "esscher/io/matrix.h"
 #include "esscher/measure/gaussian.h"
 
 namespace esscher::cli {
@@ -23,13 +22,7 @@ struct AttendOptions {
   std::int64_t queries = 8;
 };
 
-AnyMeasure read_tokens(const Table& root, const AttendOptions& options) {
-  if (!options.tokens.empty()) {
-    if (root.has("measure")) {
-      root.fail_because("measure", "given beside --tokens; give the tokens once");
-    }
-    return Empirical(read_matrix(options.tokens));
-  }
+AnyMeasure read_tokens(const Table& root) {
   const Table table = root.table("measure");
   AnyMeasure prompt = read_measure(table);
   if (prompt.as<Empirical>() == nullptr) table.fail("type", "\"empirical\": attend needs tokens");
@@ -102,9 +95,10 @@ std::string attend_text(const AnyMeasure& prompt, const Reference& reference,
 }
 
 void run_attend(const Globals& globals, const AttendOptions& options) {
-  const Config config = globals.load_config();
+  Config config = globals.load_config();
+  set_tokens(config, options.tokens);
   const Table root = config.root();
-  const AnyMeasure prompt = read_tokens(root, options);
+  const AnyMeasure prompt = read_tokens(root);
   const Reference reference = read_reference(root, options, prompt);
   const Attention attention = read_attention(root, prompt.dim());
   const RowOptions row_options{.linear = attention_is_linear(root),
@@ -147,9 +141,10 @@ void add_attend(const Command& app, Globals& globals) {
       "  esscher attend --tokens tokens.npy --set query.z=[1,0.5]\n"
       "  esscher attend --tokens 'model.safetensors#layer0.K' --set query.file=q.csv --json\n"
       "  esscher attend --head 'm.safetensors#L0.H1' --surrogate s.safetensors --components 4\n"
-      "  esscher attend --config exp.toml --set reference.type=rademacher --set reference.dim=2");
+      "  esscher attend --tokens tokens.npy --set query.z=[1,0.5] --set reference.type=rademacher "
+      "--set reference.dim=2");
   const auto options = std::make_shared<AttendOptions>();
-  verb.option("--tokens", options->tokens, "tokens, one per row").type_name("FILE");
+  add_tokens(verb, options->tokens);
   verb.option("--reference", options->reference,
               "gaussian-fit, unless there is a table [reference]")
       .type_name("NAME")

@@ -104,7 +104,8 @@ void add_bench(const Command& app, Globals& globals) {
                                 "Best and median of seven rounds; bench/ compares with PyTorch.\n"
                                 "Examples:\n"
                                 "  esscher bench\n"
-                                "  esscher bench --threads 1 --json");
+                                "  esscher bench --threads 1 --json",
+                                {.config = false, .out = true, .seed = false});
   verb.run([&globals] {
     std::vector<Timing> timings = {direct_one_query(), universal_once(), table_read()};
     for (const std::int64_t L : {10, 100, 1000}) {

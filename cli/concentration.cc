@@ -3,14 +3,14 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
+#include <algorithm>
 #include <memory>
 #include <optional>
 
+#include "cli/concentration_text.h"
+#include "cli/dry_run.h"
 #include "cli/execute.h"
 #include "cli/verbs.h"
-#include "esscher/base/error.h"
-#include "esscher/base/number_text.h"
 #include "esscher/config/presets.h"
 #include "esscher/config/sweep.h"
 #include "esscher/measure/gaussian.h"
@@ -23,76 +23,18 @@ namespace {
 
 constexpr std::string_view kBoundPrefix = "prop";  // --bound prop3.1
 
+constexpr double kOnePercent = 0.01;
+
 struct ConcentrationOptions {
   std::string preset;
+  std::string tokens;
   std::string bound;
   std::vector<double> sigmas;
   bool gaussian_fit = false;
 };
 
-// The expected weight of every part of the prompt at the longest length.
-std::string weights_text(const StudyResult& r) {
-  if (r.parts.empty()) return "";
-  std::string out = fmt::format("\nexpected weights at L = {}:", r.rows.back().L);
-  for (std::size_t k = 0; k < r.parts.size(); ++k) {
-    out += fmt::format("  {} {}", r.parts[k], brief(r.rows.back().weights[static_cast<Index>(k)]));
-  }
-  return out + "\n";
-}
-
-std::string table_text(const StudyResult& r, const std::vector<SigmaPoint>& sweep,
-                       const std::optional<BoundReport>& bound) {
-  std::string out = r.how + "\n" + r.regime.text;
-  if (std::isfinite(r.regime.lambda)) {
-    out += fmt::format(" (lambda = {:.4g}, gamma = {:.4g})", r.regime.lambda, r.regime.gamma);
-  }
-  out += fmt::format("\n\n{:>8}  {:>14}  {:>11}  {:>24}  {:>11}  {:>9}  {:>7}  {:>7}  {:>7}\n",
-                     "metric", "L", "D(L)", "95 % interval", "constant/L", "ESS", "bias %",
-                     "shrink", "frozen");
-  std::string flag;  // of the first row that has one
-  for (const StudyRow& row : r.rows) {
-    const std::string ci =
-        row.std_error == 0 ? "exact" : fmt::format("[{:.5g}, {:.5g}]", row.ci.lo, row.ci.hi);
-    out +=
-        fmt::format("{:>8}  {:>14}  {:>11.5g}  {:>24}  {:>11}  {:>9}  {:>7}  {:>7}  {:>7}{}\n",
-                    name(row.metric), row.L, row.value, ci, brief_or_dash(row.asymptotic),
-                    brief_or_dash(row.ess), brief_or_dash(100 * row.bias2 / row.value),
-                    brief_or_dash(row.shrink()), brief_or_dash(row.frozen), row.heavy ? "  !" : "");
-    if (flag.empty()) flag = row.flag;
-  }
-  if (!flag.empty()) {
-    out += "! this interval cannot be trusted: " + flag +
-           "; use engine = \"exact\", or more queries or prompts\n";
-  }
-  out += weights_text(r);
-  for (const MetricFit& f : r.fits) {
-    out += fmt::format("\n{}: D(L) ~ L^{:.4f}, 95 % [{:.4f}, {:.4f}], last local exponent {:.4f}",
-                       name(f.metric), f.power.slope, f.power.ci.lo, f.power.ci.hi,
-                       f.local.back().exponent);
-    for (const ShapeFit& s : f.shapes) {
-      if (s.weight > 0.5)
-        out += fmt::format("; best shape {} with g = {:.4f} (weight {:.2f})", name(s.shape), s.g,
-                           s.weight);
-    }
-  }
-  if (!sweep.empty())
-    out +=
-        "\n\n   scale     sigma  metric  lambda  predicted  measured exponent   c_2 = exponent * "
-        "sigma^2\n";
-  for (const SigmaPoint& p : sweep) {
-    out += fmt::format("{:>8.4g}  {:>8.4g}  {:>6}  {:>6}  {:>9}  {:>9.4f} +- {:.4f}   {:.4f}\n",
-                       p.scale, p.sigma, name(p.metric), brief_or_dash(p.lambda),
-                       brief_or_dash(p.gamma), p.exponent, p.std_error, p.c2);
-  }
-  if (bound) out += "\n\nbound: " + bound->verdict.text;
-  return out + "\n";
-}
-
 // Tokens replaced by the Gaussian with their mean and covariance.
 Problem gaussian_fit(Problem problem) {
-  if (!problem.is_plain()) {
-    throw CapabilityError("--gaussian-fit: iid tokens have one fit, [prompt] does not");
-  }
   const Vector m = problem.mu.mean();
   const Matrix cov = problem.mu.second_moment() - m * m.transpose();
   problem.mu = Gaussian(m, 0.5 * (cov + cov.transpose()));
@@ -102,8 +44,7 @@ Problem gaussian_fit(Problem problem) {
 // What a sampled study should have found, where the exact engine can tell without sampling.
 std::optional<StudyResult> exact_twin(const Problem& problem, StudyOptions options,
                                       const StudyResult& result) {
-  const bool closed =
-      problem.is_plain() && problem.nu && gaussian_law(problem.mu) && gaussian_law(*problem.nu);
+  const bool closed = problem.nu && gaussian_law(problem.mu) && gaussian_law(*problem.nu);
   if (!closed || result.rows.front().engine == Engine::exact) return std::nullopt;
   options.engine = Engine::automatic;
   const Study twin(problem, options);
@@ -120,13 +61,56 @@ Json document_of(const StudyResult& result, const Problem& problem, std::uint64_
   return document;
 }
 
+// A piece of the study: one length of a closed form, or few queries at the shorter lengths. Prompts are
+// prefixes of each other, so the cost of sampling grows with the longest one.
+DryRun estimate(const Problem& problem, const StudyOptions& sweep, const Study& study) {
+  const Cells<PointRow> cells = study.cells();
+  DryRun plan{
+      .verb = "concentration",
+      .what = fmt::format("a study of {} metrics at {} lengths from {} to {}", sweep.metrics.size(),
+                          sweep.lengths.size(), sweep.lengths.front(), sweep.lengths.back()),
+      .engine = study.choice().reason,
+      .count = static_cast<std::int64_t>(cells.keys.size())};
+  const double count = static_cast<double>(plan.count);
+  if (study.choice().engine == Engine::exact) {
+    const double one = cpu_seconds([&] { (void)cells.compute(cells.keys.size() / 2); });
+    plan.cpu_seconds = one * count;
+    plan.basis = "measured on one cell";
+    return plan;
+  }
+  constexpr std::int64_t kProbeQueries = 2, kProbeReplicates = 2, kProbeLength = 100000;
+  StudyOptions small = sweep;
+  small.engine = study.choice().engine;
+  small.queries = kProbeQueries;
+  small.replicates = std::min(sweep.replicates, kProbeReplicates);
+  std::erase_if(small.lengths, [](std::int64_t L) { return L > kProbeLength; });
+  if (small.lengths.empty()) small.lengths = {kProbeLength};
+  Problem piece = problem;
+  if (!piece.nu) piece.points = problem.points.topRows(std::min<Index>(2, problem.points.rows()));
+  const Cells<PointRow> probe = Study(piece, small).cells();
+  const double seconds = cpu_seconds([&] { (void)probe.compute(0); });
+  const auto real = [](std::int64_t n) { return static_cast<double>(n); };
+  const double queries = real(problem.nu ? sweep.queries : problem.points.rows());
+  const double drawn = real(problem.nu ? kProbeQueries : piece.points.rows());
+  plan.cpu_seconds = seconds * queries / drawn * real(sweep.replicates) / real(small.replicates) *
+                     real(sweep.lengths.back()) / real(small.lengths.back());
+  plan.basis = fmt::format("measured on {} queries with {} prompts each, up to L = {}", drawn,
+                           small.replicates, small.lengths.back());
+  return plan;
+}
+
 void execute(const Globals& globals, const ConcentrationOptions& options) {
-  const Config config = globals.load_config(options.preset);
+  Config config = globals.load_config(options.preset);
+  set_tokens(config, options.tokens);
   const Problem problem = read_problem(config.root());
   const StudyOptions sweep = read_sweep(config.root(), globals.seed);
   allow_preset(config.root());
   config.check_all_used();
   const Study study(problem, sweep);
+  if (globals.dry_run) {
+    print_dry_run(globals, estimate(problem, sweep, study));
+    return;
+  }
   std::optional<Run> run;
   if (!globals.out.empty()) {
     run = open_run(globals.out, {"concentration", config.resolved_toml(), globals.seed});
@@ -142,7 +126,9 @@ void execute(const Globals& globals, const ConcentrationOptions& options) {
   }
   std::optional<StudyResult> fit;
   if (options.gaussian_fit) fit = esscher::study(gaussian_fit(problem), sweep);
+  const Reach one_percent = study.reach(kOnePercent, result);
   Json document = document_of(result, problem, globals.seed);
+  document["one_percent"] = to_json(one_percent);
   if (!sigmas.empty()) document["sigma_sweep"] = to_json(sigmas);
   if (bound) document["bound"] = to_json(*bound);
   if (fit) document["gaussian_fit"] = to_json(*fit);
@@ -153,7 +139,9 @@ void execute(const Globals& globals, const ConcentrationOptions& options) {
     set_page(*run, page);
     if (run->is_writer()) write_report(*run, page, run->directory() / "report.html");
   }
-  print_result(globals, "concentration", document, table_text(result, sigmas, bound));
+  print_result(globals, "concentration", document,
+               summary_text(result, one_percent) + "\n" + curves_text(result) + sigma_text(sigmas) +
+                   (bound ? "\nbound: " + bound->verdict.text + "\n" : ""));
 }
 
 }  // namespace
@@ -165,6 +153,8 @@ void add_concentration(const Command& app, Globals& globals) {
       "Reads [measure], [attention], [query] (N(0,I) unless given) and [sweep]: lengths, metrics, "
       "engine,\n"
       "queries, replicates. Gaussian tokens and queries need no sampling at all, up to L = 1e15.\n"
+      "--tokens FILE studies prompts drawn from the rows of a file instead of [measure].\n"
+      "A summary comes first: regime, constant, exponent, and the length for an error of 1 %.\n"
       "With --out the study is a run that resumes, with report.html.\n"
       "Examples:\n"
       "  esscher concentration --set measure.type=gaussian --set measure.dim=4 --set "
@@ -173,10 +163,12 @@ void add_concentration(const Command& app, Globals& globals) {
       "  esscher concentration --set measure.type=gaussian --set measure.dim=1 --set "
       "sweep.metrics='[\"output\"]' \\\n"
       "      --set 'sweep.lengths={from=1e8,to=1e12,per_decade=2}' --sigma-sweep "
-      "0.5,0.6,0.7,0.8,0.9,1.0,1.2");
+      "0.5,0.6,0.7,0.8,0.9,1.0,1.2",
+      {.shard = true, .dry_run = true});
   const auto options = std::make_shared<ConcentrationOptions>();
   verb.option("--preset", options->preset, "a published setting, see 'esscher presets'")
       .type_name("NAME");
+  add_tokens(verb, options->tokens);
   verb.option("--bound", options->bound, "check hypotheses and shape of the paper's bound")
       .type_name("prop3.1|prop3.4")
       .one_of({"prop3.1", "prop3.4"});

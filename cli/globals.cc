@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "cli/process/process.h"
+#include "cli/style.h"
 #include "esscher/base/error.h"
 #include "esscher/base/parallel.h"
 #include "esscher/config/presets.h"
@@ -32,36 +33,69 @@ Config Globals::load_config(const std::string& preset) const {
 }
 
 Command add_verb(const Command& app, Globals& globals, const std::string& name,
-                 const std::string& description, const std::string& examples) {
+                 const std::string& description, const std::string& examples,
+                 const Offered& offered) {
   const char* group = "Common options";
   const Command verb = app.add(name, description);
   verb.footer(examples);
-  verb.option("-c,--config", globals.config, "configuration file")
-      .type_name("FILE.toml")
-      .group(group);
-  verb.option("-s,--set", globals.set, "override one key; the value is TOML or a bare word")
-      .type_name("KEY.PATH=VALUE")
-      .one_value()
-      .group(group);
+  if (offered.config) {
+    verb.option("-c,--config", globals.config, "configuration file")
+        .type_name("FILE.toml")
+        .group(group);
+    verb.option("-s,--set", globals.set, "override one key; the value is TOML or a bare word")
+        .type_name("KEY.PATH=VALUE")
+        .one_value()
+        .group(group);
+  }
   verb.flag("--json", globals.json, "print one JSON document instead of text").group(group);
-  verb.option("-o,--out", globals.out, "folder for files").type_name("DIR").group(group);
-  verb.option("--threads", globals.threads, "threads, 0 for one per core")
-      .type_name("N")
-      .between(0, 4096)
-      .group(group);
-  const Option seed = verb.option("--seed", globals.seed, "seed of every random number (default 0)")
-                          .type_name("S")
-                          .group(group);
-  verb.flag("--quiet", globals.quiet, "no progress, no text beside --json").group(group);
-  verb.option("--shard", globals.shard, "do one part of the cells of a run, for 'runs merge'")
-      .type_name("I/N")
-      .group(group);
+  if (offered.out) {
+    verb.option("-o,--out", globals.out, "folder for files").type_name("DIR").group(group);
+  }
+  if (offered.threads) {
+    verb.option("--threads", globals.threads, "threads, 0 for one per core")
+        .type_name("N")
+        .between(0, 4096)
+        .group(group);
+  }
+  std::optional<Option> seed;
+  if (offered.seed) {
+    seed = verb.option("--seed", globals.seed, "seed of every random number (default 0)")
+               .type_name("S")
+               .group(group);
+  }
+  verb.flag("--quiet", globals.quiet, "no progress").group(group);
+  if (offered.shard) {
+    verb.option("--shard", globals.shard, "do one part of the cells of a run, for 'runs merge'")
+        .type_name("I/N")
+        .group(group);
+  }
+  if (offered.dry_run) {
+    verb.flag("--dry-run", globals.dry_run,
+              "say what would run, with which engine, how long and in how much memory")
+        .group(group);
+  }
   verb.before([&globals, seed] {
-    globals.has_seed = seed.given();
+    globals.has_seed = seed && seed->given();
     if (globals.threads > 0) set_thread_count(globals.threads);
     (void)Shard::parse(globals.shard);  // a wrong one is an error also where no cell is computed
   });
   return verb;
+}
+
+Option add_tokens(const Command& verb, std::string& file) {
+  return verb
+      .option("--tokens", file,
+              "tokens instead of [measure], one per row: .npy .csv .npz#name .safetensors#tensor")
+      .type_name("FILE");
+}
+
+void set_tokens(Config& config, const std::string& file) {
+  if (file.empty()) return;
+  if (config.root().has("measure")) {
+    config.root().fail_because("measure", "given beside --tokens; give the tokens once");
+  }
+  config.set("measure.type=empirical", "--tokens " + file);
+  config.set("measure.file=" + Json(file).dump(), "--tokens " + file);
 }
 
 void write_stdout(const std::string& bytes) {
@@ -83,8 +117,7 @@ void print_result(const Globals& globals, const std::string& name, const Json& d
     const std::filesystem::path page = folder / "report.html";
     if (std::filesystem::exists(page, error)) shown += "report: " + page.string() + "\n";
   }
-  if (globals.json) print_note(globals, shown);
-  write_stdout(globals.json ? dump_pretty(document) : shown);
+  write_stdout(globals.json ? dump_pretty(document) : styled(shown, shows_colour(stdout)));
 }
 
 void print_note(const Globals& globals, const std::string& text) {

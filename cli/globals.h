@@ -30,7 +30,8 @@ struct Globals {
   std::uint64_t seed = 0;        // --seed S
   bool has_seed = false;         // the user gave --seed
   std::string shard;             // --shard I/N: one part of the cells, see esscher/store/exec.h
-  bool quiet = false;            // --quiet: no progress, no text beside --json
+  bool quiet = false;            // --quiet: no progress
+  bool dry_run = false;          // --dry-run: say what would run, see cli/dry_run.h
 
   // `loaded` with every --set applied; every key is one that some verb knows.
   [[nodiscard]] Config assigned(Config loaded) const;
@@ -40,16 +41,34 @@ struct Globals {
   [[nodiscard]] Config load_config(const std::string& preset) const;
 };
 
-// A subcommand with the common options; `examples` is the footer of its --help.
+// Which common options mean something to a verb; --json and --quiet always do.
+struct Offered {
+  bool config = true;  // --config and --set
+  bool out = true;
+  bool threads = true;
+  bool seed = true;
+  bool shard = false;
+  bool dry_run = false;
+};
+
+// What a verb offers that only looks something up.
+inline constexpr Offered kLookup{.config = false, .out = false, .threads = false, .seed = false};
+
+// A subcommand with its common options; `examples` is the footer of its --help.
 Command add_verb(const Command& app, Globals& globals, const std::string& name,
-                 const std::string& description, const std::string& examples);
+                 const std::string& description, const std::string& examples,
+                 const Offered& offered = {});
+
+// The option --tokens FILE, and what it stands for: [measure] type = "empirical", file = FILE. It is a
+// ConfigError to give a [measure] beside it.
+Option add_tokens(const Command& verb, std::string& file);
+void set_tokens(Config& config, const std::string& file);
 
 // For bytes that are the result themselves; print_result() for documents. Call it last.
 void write_stdout(const std::string& bytes);
 
-// Writes the result: with --json the document on stdout and `text` on stderr (unless --quiet),
-// without it `text` on stdout. With --out DIR also the document as DIR/NAME.json, and a last line that
-// names the report if there is one. Call it last.
+// Writes the result: with --json the document on stdout, without it `text`. With --out DIR also the document as DIR/NAME.json, and a last line that
+// names the report if there is one. Marks of cli/style.h are shown on a terminal only. Call it last.
 void print_result(const Globals& globals, const std::string& name, const Json& document,
                   const std::string& text);
 

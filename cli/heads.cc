@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/dry_run.h"
 #include "cli/execute.h"
 #include "cli/verbs.h"
 #include "esscher/base/error.h"
@@ -108,6 +109,17 @@ void export_surrogates(const std::vector<Head>& heads, const HeadsArguments& arg
 void run_heads(const HeadsArguments& arguments, const Globals& globals) {
   const std::vector<Head> heads = load_heads(arguments.file, file_options(arguments));
   const Cells<HeadDiagnosis> cells = diagnosis_cells(heads, options_of(arguments, globals));
+  if (globals.dry_run) {
+    // Heads of a file mostly have one size.
+    const double one = heads.empty() ? 0 : cpu_seconds([&] { (void)cells.compute(0); });
+    print_dry_run(globals, {.verb = "heads",
+                            .what = fmt::format("a diagnosis of {} heads", heads.size()),
+                            .engine = "softmax over all keys; controls by the exact engine",
+                            .count = static_cast<std::int64_t>(cells.keys.size()),
+                            .cpu_seconds = one * static_cast<double>(heads.size()),
+                            .basis = "measured on the first head"});
+    return;
+  }
   const std::vector<HeadDiagnosis> found =
       globals.out.empty() ? compute_here(cells) : diagnose_run(cells, arguments, globals);
   if (!arguments.export_file.empty()) export_surrogates(heads, arguments, globals);
@@ -126,7 +138,8 @@ void add_heads(const Command& app, Globals& globals) {
       "Examples:\n"
       "  esscher heads model.safetensors --out runs/heads\n"
       "  esscher heads dump.npz --causal --components 2,4,8 --json\n"
-      "  esscher heads model.safetensors --export surrogates.safetensors");
+      "  esscher heads model.safetensors --export surrogates.safetensors",
+      {.config = false, .shard = true, .dry_run = true});
   auto arguments = std::make_shared<HeadsArguments>();
   verb.option("file", arguments->file, ".safetensors, .npz or a directory of .npy files")
       .required();

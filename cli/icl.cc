@@ -4,8 +4,10 @@
 
 #include <algorithm>
 
+#include "cli/dry_run.h"
 #include "cli/execute.h"
 #include "cli/icl_setup.h"
+#include "cli/text_table.h"
 #include "cli/verbs.h"
 #include "esscher/base/number_text.h"
 #include "esscher/json/training.h"
@@ -25,29 +27,25 @@ std::string show(const Value& value) {
   return "-";
 }
 
-// Aligned columns of typed rows.
+// Columns of typed rows, explained below by what their declarations say.
 template <HasColumns Row>
-std::string show_table(const std::vector<Row>& rows, const std::vector<std::string>& columns) {
+std::string show_table(const std::vector<Row>& rows, const std::vector<std::string>& names) {
   const std::vector<Column> all = columns_of<Row>();
-  std::vector<std::vector<std::string>> lines{columns};
+  std::vector<std::size_t> places;
+  std::vector<TextColumn> columns;
+  for (const std::string& name : names) {
+    const auto at = std::ranges::find(all, name, &Column::name);
+    places.push_back(static_cast<std::size_t>(at - all.begin()));
+    columns.push_back({name, at->meaning, {}});
+  }
+  TextTable table(std::move(columns));
   for (const Row& row : rows) {
     const Record record = record_of(row);
-    std::vector<std::string> line;
-    for (const std::string& name : columns) {
-      const auto at = std::ranges::find(all, name, &Column::name) - all.begin();
-      line.push_back(show(record.at(static_cast<std::size_t>(at))));
-    }
-    lines.push_back(std::move(line));
+    std::vector<std::string> cells;
+    for (const std::size_t at : places) cells.push_back(show(record.at(at)));
+    table.add(cells);
   }
-  std::string text;
-  for (const auto& line : lines) {
-    for (std::size_t c = 0; c < columns.size(); ++c) {
-      std::size_t width = 0;
-      for (const auto& other : lines) width = std::max(width, other[c].size());
-      text += fmt::format("{:>{}}{}", line[c], width, c + 1 < columns.size() ? "  " : "\n");
-    }
-  }
-  return text;
+  return table.text() + "\n" + explained({table});
 }
 
 // A line below a table whose rows are marked heavy.
@@ -69,6 +67,14 @@ void warn_alpha(const Globals& globals, double alpha, const AnyTask& task) {
   }
 }
 
+DryRun flow_estimate(const char* verb, const std::string& what, std::int64_t cells) {
+  return {.verb = verb,
+          .what = what,
+          .engine = "the exact risk: closed forms, and quadrature at finite length",
+          .count = cells,
+          .basis = "the integrator chooses its steps on the way; at dim 2 a flow takes seconds"};
+}
+
 // The run of --out, if there is one.
 std::optional<Run> run_of(const Globals& globals, const char* verb, const Config& config) {
   if (globals.out.empty()) return std::nullopt;
@@ -84,12 +90,12 @@ void keep_page(Run& run, const Page& page) {
 }  // namespace
 
 void icl_risk(const Globals& globals, const IclOptions& options) {
-  const Config config = icl_config(globals, options);
+  Config config = icl_config(globals, options);
+  set_lengths(config, options);
   const Table root = config.root();
-  RiskProblem problem = options.model.empty()
-                            ? read_risk_problem(root, globals.seed)
+  const RiskProblem problem =
+      options.model.empty() ? read_risk_problem(root, globals.seed)
                             : read_risk_problem(root, globals.seed, load_model(options.model));
-  if (!options.lengths.empty()) problem.lengths = parse_lengths(options.lengths);
   config.check_all_used();
   const std::vector<RiskRow> rows = risk_rows(problem);
   print_result(
@@ -102,6 +108,13 @@ void icl_flow(const Globals& globals, const IclOptions& options) {
   set_length(config, options);
   const FlowProblem problem = read_flow_problem(config.root(), globals.seed);
   config.check_all_used();
+  if (globals.dry_run) {
+    const Cells<FlowRow> cells = flow_cells(problem);
+    print_dry_run(globals,
+                  flow_estimate("icl flow", "a gradient flow at L = " + problem.length.text(),
+                                static_cast<std::int64_t>(cells.keys.size())));
+    return;
+  }
   warn_alpha(globals, problem.alpha, problem.setup.task);
   std::optional<Run> run = run_of(globals, "icl flow", config);
   const FlowRecord flow =
@@ -118,10 +131,16 @@ void icl_flow(const Globals& globals, const IclOptions& options) {
 }
 
 void icl_compare(const Globals& globals, const IclOptions& options) {
-  const Config config = icl_config(globals, options);
-  CompareProblem problem = read_compare_problem(config.root(), globals.seed);
-  if (!options.lengths.empty()) problem.lengths = parse_lengths(options.lengths);
+  Config config = icl_config(globals, options);
+  set_lengths(config, options);
+  const CompareProblem problem = read_compare_problem(config.root(), globals.seed);
   config.check_all_used();
+  if (globals.dry_run) {
+    const Cells<TwinRow> cells = twin_cells(problem);
+    print_dry_run(globals, flow_estimate("icl compare", "flows at several lengths and at infinity",
+                                         static_cast<std::int64_t>(cells.keys.size())));
+    return;
+  }
   warn_alpha(globals, read_flow_problem(config.root(), globals.seed).alpha, problem.setup.task);
   std::optional<Run> run = run_of(globals, "icl compare", config);
   const CompareResult result =
@@ -140,43 +159,57 @@ void icl_compare(const Globals& globals, const IclOptions& options) {
 }
 
 void add_icl(const Command& app, Globals& globals) {
-  const Command icl = app.add("icl", "in-context regression: risks, flows, training");
+  const Command icl = app.add("icl", "In-context regression: risks, flows, training");
   icl.require_verb();
-  icl.footer("'esscher icl risk --help' and so on show examples.");
+  icl.footer("'esscher help icl risk' and so on show tables and examples.");
   // The options live as long as the program, as Globals do.
   static IclOptions options;
-  constexpr const char* kOne = "prompt length, e.g. 100 or inf";
+  constexpr const char* kOne = "prompt length, e.g. 100, 1e6 or inf";
   constexpr const char* kSeveral = "prompt lengths, e.g. 10,1e6,inf";
   const auto add = [&](const char* name, const char* text, const char* length, const char* examples,
-                       void (*run)(const Globals&, const IclOptions&)) {
-    const Command verb = add_verb(icl, globals, name, text, examples);
+                       const Offered& offered, void (*run)(const Globals&, const IclOptions&)) {
+    const Command verb = add_verb(icl, globals, name, text, examples, offered);
     verb.option("--preset", options.preset, "a published setting, see 'esscher presets'")
         .type_name("NAME");
     verb.option("--length", options.lengths, length).type_name(length == kOne ? "L" : "L,..");
     verb.run([&globals, run] { run(globals, options); });
     return verb;
   };
-  add("risk", "risks of a model at any prompt length, beside Bayes", kSeveral,
-      "Examples:\n  esscher icl risk --set task.dim=5 --length 10,1000,inf\n"
-      "  esscher icl risk --model RUN --length 1e4 --set task.query_cov=4.0",
-      icl_risk)
+  add("risk", "Risks of a model at any prompt length, beside Bayes", kSeveral,
+      "Reads [task], [model], [sweep] lengths and [flow] (quadrature); 'esscher config icl risk'\n"
+      "prints every key.\n"
+      "Examples:\n"
+      "  esscher icl risk --set task.dim=5 --length 10,1000,inf\n"
+      "  esscher icl risk --model runs/train --length 1e4 --set task.query_cov=4.0",
+      {}, icl_risk)
       .option("--model", options.model, "a run of icl flow or icl train, or its JSON")
       .type_name("RUN");
-  add("flow", "gradient flow of the exact risk", kOne,
-      "Examples:\n  esscher icl flow --set task.dim=5 --length inf\n"
-      "  esscher icl flow --preset zfb-shifts --out RUN",
-      icl_flow);
-  add("train", "stochastic training on fresh prompts", kOne,
-      "Examples:\n  esscher icl train --preset boursier-boyer --length 50 "
-      "--out RUN\n"
-      "  esscher icl train --set task.dim=5 --set train.optimizer=adam "
-      "--length 100",
-      icl_train);
-  add("compare", "flows at several lengths and at infinity from one start", kSeveral,
-      "Example:\n  esscher icl compare --set task.dim=2 --length 10,100,1000 "
-      "--set "
-      "'sweep.eps=[0.1]'",
-      icl_compare);
+  add("flow", "Gradient flow of the exact risk", kOne,
+      "Reads [task], [model], [train] length and [flow]; 'esscher config icl flow' prints every "
+      "key.\n"
+      "Examples:\n"
+      "  esscher icl flow --set task.dim=5 --length inf\n"
+      "  esscher icl flow --preset zfb-shifts --out runs/flow",
+      {.shard = true, .dry_run = true}, icl_flow);
+  add("train", "Stochastic training on fresh prompts", kOne,
+      "Reads [task], [model] and [train]; 'esscher config icl train' prints every key.\n"
+      "With --out the training is a run that resumes; --extend goes on with a finished one.\n"
+      "Examples:\n"
+      "  esscher icl train --set task.dim=5 --set train.optimizer=adam --set train.steps=500 "
+      "--length 100 --out runs/train\n"
+      "  esscher icl train --out runs/train --extend 1000\n"
+      "  esscher icl train --preset boursier-boyer --length 50 --dry-run",
+      {.dry_run = true}, icl_train)
+      .option("--extend", options.extend, "continue the training in --out to this many steps")
+      .type_name("STEPS")
+      .positive();
+  add("compare", "Flows at several lengths and at infinity from one start", kSeveral,
+      "Reads [task], [model], [sweep] lengths and eps, and [flow]; 'esscher config icl compare'\n"
+      "prints every key.\n"
+      "Examples:\n"
+      "  esscher icl compare --set task.dim=1 --length 10,100 --set flow.log2_nodes=6 --set "
+      "'sweep.eps=[0.5]'",
+      {.shard = true, .dry_run = true}, icl_compare);
 }
 
 }  // namespace esscher::cli

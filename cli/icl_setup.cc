@@ -27,17 +27,36 @@ Config icl_config(const Globals& globals, const IclOptions& options) {
   return globals.assigned(Config::load(fs::path(options.model) / "config.toml"));
 }
 
-std::vector<Length> parse_lengths(const std::string& text) {
-  std::vector<Length> out;
-  std::istringstream parts(text);
-  for (std::string part; std::getline(parts, part, ',');) out.push_back(Length::parse(part));
-  return out;
+namespace {
+
+// As TOML writes it. The message names the option, what it holds and what it may hold.
+std::string length_toml(const std::string& text, const IclOptions& options, const char* expected) {
+  try {
+    const Length length = Length::parse(text);
+    return length.is_infinite() ? "\"inf\"" : length.text();
+  } catch (const Error&) {
+    throw ArgumentError("--length is '" + options.lengths + "', expected " + expected);
+  }
 }
+
+}  // namespace
 
 void set_length(Config& config, const IclOptions& options) {
   if (options.lengths.empty()) return;
-  const Length length = Length::parse(options.lengths);
-  config.set("train.length=" + (length.is_infinite() ? "\"inf\"" : length.text()));
+  config.set("train.length=" +
+                 length_toml(options.lengths, options, "one length, such as 100, 1e6 or inf"),
+             "--length " + options.lengths);
+}
+
+void set_lengths(Config& config, const IclOptions& options) {
+  if (options.lengths.empty()) return;
+  std::string list;
+  std::istringstream parts(options.lengths);
+  for (std::string part; std::getline(parts, part, ',');) {
+    list += (list.empty() ? "" : ", ") +
+            length_toml(part, options, "lengths with commas between them, such as 10,1e6,inf");
+  }
+  config.set("sweep.lengths=[" + list + "]", "--length " + options.lengths);
 }
 
 std::vector<Readout> load_model(const std::string& model) {

@@ -1,6 +1,7 @@
 // What the verbs `icl risk|flow|train|compare` share: where the configuration comes from, and models.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -10,19 +11,18 @@
 namespace esscher::cli {
 
 struct IclOptions {
-  std::string preset;   // --preset NAME
-  std::string model;    // --model RUN or FILE.json
-  std::string lengths;  // --length 10,100,inf
+  std::string preset;       // --preset NAME
+  std::string model;        // --model RUN or FILE.json
+  std::string lengths;      // --length 10,100,inf
+  std::int64_t extend = 0;  // --extend STEPS of icl train; 0: not given
 };
 
 // --preset, the configuration of --model RUN, or --config; then every --set.
 Config icl_config(const Globals& globals, const IclOptions& options);
 
-// "10,1e6,inf"; empty text gives an empty list.
-std::vector<Length> parse_lengths(const std::string& text);
-
-// train.length from a --length that names one length.
+// train.length from a --length that names one length, sweep.lengths from one that names several.
 void set_length(Config& config, const IclOptions& options);
+void set_lengths(Config& config, const IclOptions& options);
 
 // The heads of --model: the document "model" of a run, or a JSON file (heads_of in json/training.h).
 std::vector<Readout> load_model(const std::string& model);

@@ -9,6 +9,7 @@
 #include "cli/completion.h"
 #include "cli/execute.h"
 #include "cli/process/process.h"
+#include "cli/style.h"
 #include "cli/verbs.h"
 #include "esscher/base/error.h"
 #include "esscher/base/version.h"
@@ -21,7 +22,8 @@ constexpr int kBadInput = 2;
 constexpr int kFailure = 1;
 
 int report(const char* message, int code) {
-  std::fprintf(stderr, "esscher: %s\n", message);
+  const std::string name = styled(bad("esscher:"), shows_colour(stderr));
+  std::fprintf(stderr, "%s %s\n", name.c_str(), message);
   return code;
 }
 
@@ -41,6 +43,7 @@ int run(int argc, char** argv) {
   add_runs(app, globals);
   add_report(app, globals);
   add_export(app, globals);
+  add_cite(app, globals);
   add_concentration(app, globals);
   add_length(app, globals);
   add_bench(app, globals);

@@ -9,7 +9,7 @@ namespace esscher::cli {
 void add_presets(const Command& app, Globals& globals) {
   const Command verb =
       add_verb(app, globals, "presets", "published settings, runnable by name",
-               "Examples:\n  esscher presets\n  esscher presets --show von-oswald");
+               "Examples:\n  esscher presets\n  esscher presets --show von-oswald", kLookup);
   static std::string show;
   verb.option("--show", show, "print the configuration of one preset").type_name("NAME");
   verb.run([&globals] {

@@ -10,7 +10,8 @@ void add_targets(const Command& app, Globals& globals) {
                                 "Best first. ESSCHER_TARGET=NAME forces another.\n"
                                 "Examples:\n"
                                 "  esscher targets\n"
-                                "  ESSCHER_TARGET=SSE4 esscher targets --json");
+                                "  ESSCHER_TARGET=SCALAR esscher targets --json",
+                                kLookup);
   verb.run([&globals] {
     const std::vector<std::string> names = simd::supported_targets();
     const std::string in_use = simd::active_target();

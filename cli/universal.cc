@@ -45,7 +45,8 @@ void add_universal(const Command& app, Globals& globals) {
       "  M1 = E[S],  M2c = E[(S - tau^2)^2],  H = E[sum w^2].  Cost does not grow with L.\n"
       "Examples:\n"
       "  esscher universal --length 1000 --tau 1.5\n"
-      "  esscher universal --length 1e12 --tau 3 --json");
+      "  esscher universal --length 1e12 --tau 3 --json",
+      {.config = false, .threads = false, .seed = false});
   const auto options = std::make_shared<UniversalOptions>();
   verb.option("--length", options->length, "prompt length: an integer, 1e6, or inf")
       .type_name("L")

@@ -12,6 +12,7 @@ void add_heads(const Command& app, Globals& globals);
 void add_runs(const Command& app, Globals& globals);
 void add_report(const Command& app, Globals& globals);
 void add_export(const Command& app, Globals& globals);
+void add_cite(const Command& app, Globals& globals);
 void add_concentration(const Command& app, Globals& globals);
 void add_length(const Command& app, Globals& globals);
 void add_bench(const Command& app, Globals& globals);

@@ -5,6 +5,7 @@
 
 #include "esscher/base/eigensystem.h"
 #include "esscher/base/error.h"
+#include "esscher/base/number_text.h"
 
 namespace esscher {
 namespace {
@@ -23,7 +24,7 @@ Eigensystem checked_psd(std::string_view where, std::string_view argument, const
     const double low = system.values(0);
     const double high = system.values(G.rows() - 1);
     if (low < -1e-10 * std::max(high, 0.0) || high < 0) {
-      throw_argument(where, argument, "a matrix with eigenvalue " + to_text(low),
+      throw_argument(where, argument, "not a covariance: its smallest eigenvalue is " + brief(low),
                      "a positive semidefinite matrix");
     }
   }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace esscher {
 
@@ -13,6 +14,8 @@ std::string brief(double x, int digits = 4);
 std::string brief_or_dash(double x, int digits = 4);
 // Whole numbers as they are; powers of ten from 10^4 on as "1e6".
 std::string brief(std::int64_t n);
+// Numbers with as many digits as show that neighbours differ, `digits` at least: "0.0009997", "0.001".
+std::vector<std::string> brief_apart(const std::vector<double>& numbers, int digits = 4);
 // "0.123 ± 0.004": the error with one digit.
 std::string brief_with_error(double value, double std_error);
 

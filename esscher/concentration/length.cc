@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <optional>
 #include <vector>
 
 #include "esscher/base/error.h"
@@ -11,13 +10,13 @@
 #include "esscher/base/parallel.h"
 #include "esscher/concentration/constant.h"
 #include "esscher/concentration/detail/length_search.h"
+#include "esscher/concentration/detail/limit_size.h"
 #include "esscher/concentration/detail/plan.h"
 #include "esscher/concentration/regime.h"
 #include "esscher/concentration/square_law.h"
 #include "esscher/estimate/quantile.h"
 #include "esscher/estimate/tails.h"
 #include "esscher/prompt/errors.h"
-#include "esscher/prompt/exact_prompt.h"
 
 namespace esscher {
 namespace {
@@ -38,19 +37,9 @@ double mean_of(const std::vector<double>& x) {
   return sum / static_cast<double>(x.size());
 }
 
-// The squared size of X at one query; DomainError where X does not exist.
-double limit_norm2(Metric metric, const Problem& p, const VectorView& z) {
-  const MetricForm form = metric_form(metric, p.attention);
-  const Vector a = p.attention.tilt(z);
-  const double size2 = form.of_covariance
-                           ? form.covariance_norm2(p.attention.V() * p.mu.tilted_cov(a))
-                           : form.mean_norm2(p.mu.tilted_mean(a));
-  return form.factor(z) * size2;
-}
-
 // What is known about the limit before any length is tried.
 struct Limit {
-  double norm2 = 0;     // E_z |X|^2, over the queries where X exists
+  LimitSize size;       // over the queries where X exists
   double constant = 0;  // lim L D(L), or its quantile over queries
   double outside = 0;   // fraction of the queries where X does not exist
 };
@@ -59,13 +48,14 @@ Limit limit_at_queries(const Question& ask) {
   const QuerySet& set = ask.plan.queries;
   const LengthOptions& o = ask.options;
   std::vector<double> norms, constants;
+  LimitSize size = limit_size(o.metric, 0, ask.problem, ask.plan);
   for (Index q = 0; q < set.size(); ++q) {
     const Vector z = set.z.row(q).transpose();
     const double w = set.weights[q];
     try {
       norms.push_back(w * limit_norm2(o.metric, ask.problem, z));
-      constants.push_back(
-          w * asymptotic_constant(o.metric, ask.problem.tokens(), ask.problem.attention, z));
+      constants.push_back(w *
+                          asymptotic_constant(o.metric, ask.problem.mu, ask.problem.attention, z));
     } catch (const DomainError&) {
       constants.push_back(HUGE_VAL);
     }
@@ -73,21 +63,18 @@ Limit limit_at_queries(const Question& ask) {
   // Drawn queries do not show that the average of the constant over their law is infinite.
   const bool no_constant = !o.quantile && query_average(ask.problem).infinite;
   const double n = static_cast<double>(set.size());
-  return {.norm2 = mean_of(norms),
+  if (std::isnan(size.mean_square)) size.mean_square = mean_of(norms);
+  return {.size = size,
           .constant = o.quantile    ? quantile(constants, *o.quantile)
                       : no_constant ? HUGE_VAL
                                     : mean_of(constants),
           .outside = (n - static_cast<double>(norms.size())) / n};
 }
 
-// Lengths that do not hold the tokens that are given or counted have no error.
-bool too_short(const Question& ask, std::int64_t L) {
-  return ask.problem.prompt && L < std::max<std::int64_t>(1, ask.problem.prompt->fixed_tokens());
-}
-
 Limit limit_of(const Question& ask) {
   if (!ask.plan.average) return limit_at_queries(ask);
-  return {.norm2 = ask.plan.average->limit_norm2(0), .constant = ask.plan.average->constant(0)};
+  return {.size = limit_size(ask.options.metric, 0, ask.problem, ask.plan),
+          .constant = ask.plan.average->constant(0)};
 }
 
 // The quantile at level p of independent numbers. Order statistics give its interval whatever their
@@ -127,7 +114,7 @@ SampledErrors sampled_errors(const Question& ask, std::int64_t L, std::int64_t f
     const std::size_t i = static_cast<std::size_t>(q);
     try {
       const QueryError e =
-          query_errors({o.metric}, p.tokens(), p.attention, set.z.row(q).transpose(), {L},
+          query_errors({o.metric}, p.mu, p.attention, set.z.row(q).transpose(), {L},
                        {.engine = ask.plan.choice.engine,
                         .replicates = out.replicates,
                         .stream = prompts.split(static_cast<std::uint64_t>(q))})[0][0];
@@ -142,7 +129,6 @@ SampledErrors sampled_errors(const Question& ask, std::int64_t L, std::int64_t f
 
 // The average over queries and prompts: at given queries squared errors have a known shape.
 Noisy sampled_mean(const Question& ask, const SquareLaw& law, std::int64_t L, std::int64_t factor) {
-  if (too_short(ask, L)) return {HUGE_VAL, 0, {HUGE_VAL, HUGE_VAL}};
   const SampledErrors errors = sampled_errors(ask, L, factor);
   constexpr double kLookLevel = 1 - kErrorProbability / kMaxLooks;
   const Vector value = errors.value();
@@ -171,7 +157,6 @@ QuantileShift quantile_shift(const Question& ask, std::int64_t L, std::int64_t f
 }
 
 Noisy sampled_quantile(const Question& ask, std::int64_t L, std::int64_t factor) {
-  if (too_short(ask, L)) return {HUGE_VAL, 0, {HUGE_VAL, HUGE_VAL}};
   const std::vector<double> errors = sampled_errors(ask, L, factor).values;
   Noisy at = noisy_quantile(errors, *ask.options.quantile, 1 - kErrorProbability / kMaxLooks);
   const double shift = quantile_shift(ask, L, factor, errors).shift;
@@ -198,7 +183,7 @@ std::string quantile_bias_text(const Question& ask, std::int64_t L) {
 
 LengthAnswer by_sampling(LengthAnswer answer, const Question& ask) {
   const LengthOptions& o = ask.options;
-  const bool given_mean = !ask.problem.nu && !o.quantile && ask.problem.is_plain();
+  const bool given_mean = !ask.problem.nu && !o.quantile;
   const std::vector<ErrorLaw> laws =
       given_mean ? error_laws(o.metric, ask.problem, ask.plan.queries.z) : std::vector<ErrorLaw>();
   const SquareLaw law = square_law(laws);
@@ -220,10 +205,7 @@ LengthAnswer by_sampling(LengthAnswer answer, const Question& ask) {
 // Exact errors at all queries, kept for the lengths that were asked about.
 class ExactErrors {
  public:
-  explicit ExactErrors(const Question& ask)
-      : ask_(ask),
-        kernels_(ask.problem.is_plain() && gaussian_mixture_law(ask.problem.mu)),
-        prompts_(static_cast<std::size_t>(ask.plan.queries.size())) {}
+  explicit ExactErrors(const Question& ask) : ask_(ask) {}
 
   const std::vector<double>& at(std::int64_t L) {
     const Matrix& z = ask_.plan.queries.z;
@@ -231,12 +213,10 @@ class ExactErrors {
     auto& values = place->second;
     if (!fresh) return values;
     parallel_for(z.rows(), [&](std::int64_t q) {
-      const auto i = static_cast<std::size_t>(q);
-      try {
-        values[i] = too_short(ask_, L) ? HUGE_VAL : one(q, L);
-      } catch (const DomainError&) {
-        values[i] = HUGE_VAL;
-      }
+      values[static_cast<std::size_t>(q)] =
+          query_errors({ask_.options.metric}, ask_.problem.mu, ask_.problem.attention,
+                       z.row(q).transpose(), {L}, {.engine = Engine::exact})[0][0]
+              .value;
     });
     return values;
   }
@@ -257,22 +237,7 @@ class ExactErrors {
   }
 
  private:
-  // Prompts by score laws keep what lengths share; each query belongs to one thread at a time.
-  double one(std::int64_t q, std::int64_t L) {
-    const Vector z = ask_.plan.queries.z.row(q).transpose();
-    if (kernels_) {
-      return query_errors({ask_.options.metric}, ask_.problem.mu, ask_.problem.attention, z, {L},
-                          {.engine = Engine::exact})[0][0]
-          .value;
-    }
-    auto& prompt = prompts_[static_cast<std::size_t>(q)];
-    if (!prompt) prompt.emplace(ask_.problem.tokens(), ask_.problem.attention, z);
-    return prompt->error_parts(ask_.options.metric, L).total();
-  }
-
   const Question& ask_;
-  bool kernels_;
-  std::vector<std::optional<ExactPrompt>> prompts_;
   std::map<std::int64_t, std::vector<double>> known_;
 };
 
@@ -311,28 +276,15 @@ LengthAnswer no_limit(LengthAnswer answer, const Problem& problem, double outsid
                    "enough");
 }
 
-// Errors about the saturation value do not vanish.
-LengthAnswer saturates(LengthAnswer answer, const Question& ask, const std::string& reason) {
-  answer.clt = HUGE_VAL;
-  std::string why = "the prompt has no limit, because " + reason;
-  if (answer.engine == Engine::exact) {
-    const double left = ExactErrors(ask).summary(kSaturated);
-    why += "; the error about its saturation value stays at " + brief(left, 6);
-  }
-  return never(std::move(answer), why);
-}
-
 LengthAnswer answer_question(LengthAnswer answer, const Question& ask) {
   const LengthOptions& o = ask.options;
-  if (ask.problem.prompt) {
-    const std::string none = no_limit_reason(*ask.problem.prompt);
-    if (!none.empty()) return saturates(std::move(answer), ask, none);
-  }
   const Limit limit = limit_of(ask);
   if (limit.outside > (o.quantile ? 1 - *o.quantile : 0)) {
     return no_limit(std::move(answer), ask.problem, limit.outside);
   }
-  if (o.relative) answer.eps *= limit.norm2;
+  answer.limit_mean_square = limit.size.mean_square;
+  answer.limit_std_error = limit.size.std_error;
+  if (o.relative) answer.eps *= limit.size.mean_square;
   answer.clt = std::ceil(limit.constant / answer.eps);
   if (!(answer.eps > 0)) {
     return never(std::move(answer), "the limit is zero, so no relative error is small");
@@ -343,6 +295,11 @@ LengthAnswer answer_question(LengthAnswer answer, const Question& ask) {
   }
   if (answer.engine == Engine::exact) return by_query(std::move(answer), ask);
   answer = by_sampling(std::move(answer), ask);
+  if (o.relative && limit.size.std_error > 0) {
+    answer.explanation += "; the squared size of the limit is known to " +
+                          brief(100 * limit.size.std_error / limit.size.mean_square, 2) +
+                          " % (one standard error), which the bracket does not count";
+  }
   if (limit.outside > 0) {
     answer.explanation += "; " + to_text(limit.outside * 100) +
                           " % of the queries have no limit and count as infinite";

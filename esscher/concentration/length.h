@@ -7,10 +7,13 @@
 //   estimated   queries stand for their law, or prompts are sampled: a bracket holds the answer
 //               except with the error probability stated. Sampling engines bisect on estimates; a
 //               step decides when an interval excludes eps, drawing more queries first
-//   never       explained: T does not exist, eps is below what double precision shows, or
-//               L > 10^15
+//   never       explained: T does not exist, or no length up to searched_up_to is enough
+//
+// eps bounds a mean square. Every answer also carries the size of the limit, and with it the
+// root-mean-square error and both as fractions of the limit (limit_size.h).
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -19,6 +22,7 @@
 
 #include "esscher/attention/metric.h"
 #include "esscher/base/estimate.h"
+#include "esscher/concentration/limit_size.h"
 #include "esscher/concentration/problem.h"
 
 namespace esscher {
@@ -49,10 +53,12 @@ constexpr auto enum_names(LengthStatus) {
 struct LengthAnswer {
   std::optional<std::int64_t> length = {};
   LengthStatus status = LengthStatus::never;
-  double eps = 0;                // the absolute threshold in force
-  double value = 0;              // D(length)
-  double value_before = 0;       // D(length - 1); NaN if length is 1
-  double std_error = 0;          // of value
+  double eps = 0;           // the absolute threshold in force
+  double value = 0;         // D(length)
+  double value_before = 0;  // D(length - 1); NaN if length is 1
+  double std_error = 0;     // of value
+  double limit_mean_square = std::numeric_limits<double>::quiet_NaN();  // E_z |X|^2
+  double limit_std_error = 0;                                           // its standard error
   double error_probability = 0;  // that the bracket misses the answer; 0 if certified
   std::int64_t bracket_lo = 0, bracket_hi = 0;  // estimated: where the answer lies; else 0
   double clt = 0;  // constant / eps: what the central limit theorem would say
@@ -65,8 +71,12 @@ struct LengthAnswer {
   std::optional<double> peak_value = {};         // D there
   // The shortest length from which D <= eps on all of the grid: the length itself unless D rises.
   std::optional<std::int64_t> enough_from = {};
+  // Never: the longest length that was looked at; absent if there is no limit to be near.
+  std::optional<std::int64_t> searched_up_to = {};
   std::string flag = {};  // why the bracket cannot be trusted; empty if it can
   std::string explanation = {};
+
+  [[nodiscard]] LimitSize limit() const { return {limit_mean_square, limit_std_error}; }
 
   // The bracket is no column: documents and Python add it as a pair.
   template <class Row, class Column>
@@ -77,6 +87,13 @@ struct LengthAnswer {
     column("value", row.value, "", "D(length)");
     column("value_before", row.value_before, "", "D(length - 1); nan if length is 1");
     column("std_error", row.std_error, "", "standard error of value");
+    double rms = std::sqrt(row.value), relative_rms = row.limit().relative_rms(row.value);
+    double relative = relative_rms * relative_rms;
+    column("rms", rms, "", "root-mean-square error: the root of value");
+    column("relative_value", relative, "", "value as a fraction of the squared size of the limit");
+    column("relative_rms", relative_rms, "", "rms as a fraction of the size of the limit");
+    column("limit_mean_square", row.limit_mean_square, "", "squared size of the limit");
+    column("limit_std_error", row.limit_std_error, "", "standard error of limit_mean_square");
     column("error_probability", row.error_probability, "", "that the bracket misses the answer");
     column("clt", row.clt, "tokens", "constant / eps; inf where there is no constant");
     column("engine", row.engine, "", "how prompts were averaged");
@@ -86,6 +103,8 @@ struct LengthAnswer {
     column("peak_length", row.peak_length, "tokens", "where D is largest beyond a rise");
     column("peak_value", row.peak_value, "", "D there");
     column("enough_from", row.enough_from, "tokens", "length from which D stays below eps");
+    column("searched_up_to", row.searched_up_to, "tokens",
+           "longest length looked at where none is enough; absent else");
     std::optional<std::string> flag;
     if (!row.flag.empty()) flag = row.flag;
     column("flag", flag, "", "why the bracket cannot be trusted; absent if it can");

@@ -67,7 +67,7 @@ void look_beyond(LengthAnswer& answer, std::int64_t longest, const Evaluate& eva
 }  // namespace
 
 std::string bracket_text(const LengthAnswer& answer) {
-  const std::string chance = " except with probability " + to_text(answer.error_probability);
+  const std::string chance = " except with probability " + brief(answer.error_probability, 2);
   if (answer.bracket_hi == kMaxLength) {
     return "the answer is at least " + std::to_string(answer.bracket_lo) + chance +
            ", and longer prompts than this engine may draw would be needed to bound it above";
@@ -108,8 +108,9 @@ LengthAnswer certified(LengthAnswer answer, const std::function<double(std::int6
   if (first == grid.end()) {
     const std::string why = "at L = 1e15 the error is still " + to_text(D(grid.back())) +
                             " > eps = " + to_text(answer.eps) +
-                            "; longer prompts are beyond what double precision can show";
+                            "; longer prompts were not looked at";
     answer = never(std::move(answer), why);
+    answer.searched_up_to = grid.back();
     answer.value = D(grid.back());
     return answer;
   }
@@ -178,6 +179,7 @@ LengthAnswer stochastic(LengthAnswer answer, std::int64_t longest, const Evaluat
       answer = never(std::move(answer), why);
       answer.value = last.value;
       answer.std_error = last.std_error;
+      answer.searched_up_to = L;
       return answer;
     }
   }

@@ -10,6 +10,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -20,6 +21,7 @@
 #include "esscher/attention/metric.h"
 #include "esscher/base/cells.h"
 #include "esscher/base/estimate.h"
+#include "esscher/concentration/limit_size.h"
 #include "esscher/concentration/problem.h"
 #include "esscher/concentration/regime.h"
 #include "esscher/estimate/rate.h"
@@ -55,7 +57,6 @@ struct PointRow {
   std::optional<double> frozen = {};
   std::optional<std::vector<double>> cov = {};
   std::optional<double> weight = {};
-  std::optional<std::vector<double>> parts = {};
 
   template <class Row, class Column>
   static void columns(Row& row, Column&& column) {
@@ -74,7 +75,6 @@ struct PointRow {
     column("cov", row.cov, "",
            "covariances of value with those at shorter lengths and itself; given queries only");
     column("weight", row.weight, "", "weight of the query in a net");
-    column("parts", row.parts, "", "expected softmax weight of every part of the prompt");
   }
 };
 
@@ -92,8 +92,6 @@ struct StudyRow {
   double frozen = 0;   // fraction of queries with L < e^{tau^2}; NaN unless scores are Gaussian
   bool heavy = false;  // the interval cannot be trusted: see flag
   std::string flag = {};
-  // Expected softmax weight of every part of the prompt, StudyResult::parts; empty without them.
-  Vector weights = {};
 
   // E_z[M1/tau^2] = 1 - E_z[H] of Gaussian tokens, which alone have a frozen fraction: the factor
   // by which a finite prompt shrinks the operator; else NaN.
@@ -126,37 +124,99 @@ struct StudyRow {
   }
 };
 
+// Whether the points of a curve were sampled. Points without noise have no interval: what differs
+// from a straight line there is the curve itself.
+enum class CurveNoise { none, sampled };
+
+constexpr auto enum_names(CurveNoise) {
+  return EnumNames<CurveNoise, 2>{"noise of a curve",
+                                  {{{CurveNoise::none, "none"}, {CurveNoise::sampled, "sampled"}}}};
+}
+
 struct MetricFit {
   Metric metric = Metric::output;
+  CurveNoise noise = CurveNoise::sampled;
   PowerFit power;
-  std::vector<LocalExponent> local;
-  std::vector<ShapeFit> shapes;  // empty for fewer than 4 lengths >= 2
+  std::vector<LocalExponent> local;  // one or more
+  std::vector<ShapeFit> shapes;      // empty without noise, and for fewer than 4 lengths >= 2
+  double limit = std::numeric_limits<double>::quiet_NaN();  // of the exponent; NaN if not known
 
   // For output only: a constant does not read back to the last bit.
   template <class Row, class Column>
   static void columns(Row& row, Column&& column) {
     column("metric", row.metric, "", "what is compared with its limit");
-    column("slope", row.power.slope, "", "slope of log D over log L");
-    column("std_error", row.power.std_error, "", "standard error of the slope");
-    std::vector<double> ci = {row.power.ci.lo, row.power.ci.hi};
-    column("ci", ci, "", "95 % interval of the slope: lower end, upper end");
+    column("noise", row.noise, "", "whether the points of the curve were sampled");
+    column("slope", row.power.slope, "", "slope of log D over log L, over all lengths");
+    std::optional<double> std_error;
+    std::optional<std::vector<double>> ci;
+    if (row.noise == CurveNoise::sampled) {
+      std_error = row.power.std_error;
+      ci = {row.power.ci.lo, row.power.ci.hi};
+    }
+    column("std_error", std_error, "", "standard error of the slope; absent without noise");
+    column("ci", ci, "", "95 % interval of the slope: lower end, upper end; absent without noise");
     double constant = std::exp(row.power.log_c);
     column("constant", constant, "", "c of D(L) = c L^slope");
+    std::optional<LocalExponent> first, last;
+    if (!row.local.empty()) first = row.local.front(), last = row.local.back();
+    double first_exponent = first ? first->exponent : row.limit;
+    double last_exponent = last ? last->exponent : row.limit;
+    column("first_exponent", first_exponent, "", "exponent between the two shortest lengths");
+    column("last_exponent", last_exponent, "", "exponent between the two longest lengths");
+    column("limit_exponent", row.limit, "", "what the exponent tends to; nan if not known");
     column("local", row.local, "", "exponents between neighbouring lengths");
-    column("shapes", row.shapes, "", "shapes of decay, compared");
+    column("shapes", row.shapes, "", "shapes of decay, compared; none without noise");
   }
 };
 
 struct StudyResult {
-  std::string how;             // which engine and why, which randomness is left
-  std::vector<StudyRow> rows;  // metric by metric, lengths increasing
+  std::string how;  // which engine and why, which randomness is left
+  std::vector<Metric> metrics;
+  std::vector<LimitSize> limits;  // per metric
+  std::vector<StudyRow> rows;     // metric by metric, lengths increasing
   std::vector<MetricFit> fits;
   RegimeReport regime;
-  std::vector<std::string> parts;  // names of the parts of the prompt; empty if tokens are iid
   // Per-query errors of the first metric at the middle length: their distribution over nu. NaN
   // where the scores of a query are too sharp for the exact engine.
   std::int64_t query_length = 0;
   Vector query_values;
+};
+
+// Where the first metric of a study reaches a tolerance.
+enum class ReachStatus {
+  certified,     // D(L) <= eps < D(L-1), both evaluated
+  interpolated,  // between two lengths of the study, by the power law through them
+  extrapolated,  // beyond them, by constant / L
+  shorter,       // the shortest length of the study is enough already
+  beyond,        // beyond the study, and there is no constant to extrapolate with
+};
+
+constexpr auto enum_names(ReachStatus) {
+  return EnumNames<ReachStatus, 5>{"status of a reached tolerance",
+                                   {{{ReachStatus::certified, "certified"},
+                                     {ReachStatus::interpolated, "interpolated"},
+                                     {ReachStatus::extrapolated, "extrapolated"},
+                                     {ReachStatus::shorter, "shorter"},
+                                     {ReachStatus::beyond, "beyond"}}}};
+}
+
+struct Reach {
+  Metric metric = Metric::output;
+  double fraction = 0;  // root-mean-square error as a fraction of the limit
+  ReachStatus status = ReachStatus::beyond;
+  std::optional<std::int64_t> length = {};  // absent: beyond
+  // Interpolated: where the ends of the 95 % intervals reach it; absent outside of the study.
+  std::optional<std::int64_t> low = {}, high = {};
+
+  template <class Row, class Column>
+  static void columns(Row& row, Column&& column) {
+    column("metric", row.metric, "", "what is compared with its limit");
+    column("fraction", row.fraction, "", "root-mean-square error as a fraction of the limit");
+    column("status", row.status, "", "how the length was found");
+    column("length", row.length, "tokens", "the length; absent if it lies beyond the study");
+    column("low", row.low, "tokens", "lower end of its 95 % interval, if it was sampled");
+    column("high", row.high, "tokens", "upper end of its 95 % interval, if it was sampled");
+  }
 };
 
 // In three steps, so that a run store can do the middle one: cells() are pure functions of problem
@@ -169,6 +229,9 @@ class Study {
   [[nodiscard]] const EngineChoice& choice() const;
   [[nodiscard]] Cells<PointRow> cells() const;
   [[nodiscard]] StudyResult assemble(std::span<const PointRow> rows) const;
+  // The length from which the root-mean-square error of the first metric is at most `fraction` of
+  // the limit: evaluated where errors are averaged in closed form, else read off the curve.
+  [[nodiscard]] Reach reach(double fraction, const StudyResult& result) const;
 
  private:
   struct State;
@@ -199,7 +262,7 @@ struct SigmaPoint {
            "largest eigenvalue of the law of tau^2; nan unless tails are Gaussian");
     column("gamma", row.gamma, "", "predicted exponent");
     column("exponent", row.exponent, "", "measured exponent");
-    column("std_error", row.std_error, "", "its standard error");
+    column("std_error", row.std_error, "", "its standard error; 0 where nothing was sampled");
     column("c2", row.c2, "", "exponent times sigma^2");
   }
 };

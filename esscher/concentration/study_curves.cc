@@ -9,6 +9,7 @@
 #include "esscher/base/number_text.h"
 #include "esscher/base/parallel.h"
 #include "esscher/concentration/constant.h"
+#include "esscher/concentration/detail/limit_size.h"
 #include "esscher/concentration/detail/study_state.h"
 #include "esscher/concentration/square_law.h"
 #include "esscher/concentration/tau_law.h"
@@ -23,14 +24,19 @@ constexpr Index kFewQueries = 32, kManyQueries = 256;
 
 // Exponents and shapes of one curve; nothing where points are too few or an error is zero.
 std::optional<MetricFit> fit_of(Metric metric, const std::vector<std::int64_t>& lengths,
-                                const std::vector<StudyRow>& rows, const Matrix& cov, double dof) {
+                                const std::vector<StudyRow>& rows, const Matrix& cov, double dof,
+                                double limit) {
   Vector values(static_cast<Index>(rows.size()));
   for (Index l = 0; l < values.size(); ++l) values[l] = rows[static_cast<std::size_t>(l)].value;
   if (lengths.size() < 3 || !(values.minCoeff() > 0)) return std::nullopt;
+  const bool noise_free = is_noise_free(cov);
   MetricFit fit{.metric = metric,
+                .noise = noise_free ? CurveNoise::none : CurveNoise::sampled,
                 .power = fit_power(lengths, values, cov, dof),
                 .local = local_exponents(lengths, values, cov),
-                .shapes = {}};
+                .shapes = {},
+                .limit = limit};
+  if (noise_free) return fit;
   const auto usable = std::count_if(lengths.begin(), lengths.end(), [](auto L) { return L >= 2; });
   if (usable >= 4) fit.shapes = compare_shapes(lengths, values, cov);
   return fit;
@@ -84,7 +90,6 @@ Study::State::QueryTable Study::State::query_table(Metric metric,
                    .weights2 = none,
                    .bias2 = none,
                    .asymptotic = none,
-                   .parts = {},
                    .prompts = Matrix::Zero(nL, nL)};
   std::map<std::int64_t, Index> column;
   for (Index l = 0; l < nL; ++l) column[options.lengths[static_cast<std::size_t>(l)]] = l;
@@ -97,10 +102,6 @@ Study::State::QueryTable Study::State::query_table(Metric metric,
     table.weights2(q, l) = present(row.weights2, "weights2");
     table.bias2(q, l) = row.bias2;
     table.asymptotic(q, l) = row.asymptotic;
-    if (row.parts) {
-      table.parts.resize(row.parts->size(), none);
-      for (std::size_t k = 0; k < row.parts->size(); ++k) table.parts[k](q, l) = (*row.parts)[k];
-    }
     if (!row.cov) continue;
     for (Index i = 0; i <= l; ++i) {
       const double x = row.cov->at(static_cast<std::size_t>(i));
@@ -150,7 +151,7 @@ Study::State::Curve Study::State::query_curve(Metric metric, const QueryTable& t
   const Matrix independent = set.independent(value);
   const bool noisy = fixed && plan.choice.engine != Engine::exact;
   const std::vector<ErrorLaw> laws =
-      noisy && problem.is_plain() ? error_laws(metric, problem, set.z) : std::vector<ErrorLaw>();
+      noisy ? error_laws(metric, problem, set.z) : std::vector<ErrorLaw>();
   const SquareLaw squares = square_law(laws);
   Curve curve;
   for (Index l = 0; l < value.cols(); ++l) {
@@ -168,13 +169,9 @@ Study::State::Curve Study::State::query_curve(Metric metric, const QueryTable& t
     if (!std::isnan(r.bias2)) r.bias2 = std::clamp(r.bias2, 0.0, r.value);
     r.variance = r.value - r.bias2;
     r.frozen = frozen(r.L);
-    if (noisy && !laws.empty()) r.flag = average_flag(laws, r.L);
+    if (noisy) r.flag = average_flag(laws, r.L);
     if (!fixed) r.flag = query_flag(weighted.col(l));
     r.heavy = !r.flag.empty();
-    r.weights.resize(static_cast<Index>(table.parts.size()));
-    for (std::size_t k = 0; k < table.parts.size(); ++k) {
-      r.weights[static_cast<Index>(k)] = set.average(table.parts[k].col(l));
-    }
     curve.rows.push_back(std::move(r));
   }
   // Cov(log D_i, log D_j): by scramblings, by queries when they are drawn, by prompts when given.
@@ -210,7 +207,7 @@ RegimeReport Study::State::regime() const {
   for (Metric metric : options.metrics) {
     Vector at_query(plan.queries.size());
     for (Index q = 0; q < at_query.size(); ++q) {
-      at_query[q] = asymptotic_constant(metric, problem.tokens(), problem.attention,
+      at_query[q] = asymptotic_constant(metric, problem.mu, problem.attention,
                                         plan.queries.z.row(q).transpose());
     }
     constants.push_back(plan.queries.average(at_query));
@@ -229,15 +226,14 @@ Vector Study::State::fresh_query_values() const {
   Vector values(shown);
   parallel_for(shown, [&](std::int64_t q) {
     const Matrix at = z.row(q);
-    const Metric metric = options.metrics[0];
-    const bool sharp = choose_engine(Engine::automatic, problem.tokens(), problem.attention, at,
-                                     reads_covariance(metric))
-                           .engine != Engine::exact;
-    values[q] =
-        sharp ? kUnknown
-              : query_errors({metric}, problem.tokens(), problem.attention, at.row(0).transpose(),
-                             {middle_length()}, {.engine = Engine::exact})[0][0]
-                    .value;
+    const bool sharp =
+        choose_engine(Engine::automatic, problem.mu, largest_tau(problem.mu, problem.attention, at))
+            .engine != Engine::exact;
+    values[q] = sharp ? kUnknown
+                      : query_errors({options.metrics[0]}, problem.mu, problem.attention,
+                                     at.row(0).transpose(), {middle_length()},
+                                     {.engine = Engine::exact})[0][0]
+                            .value;
   });
   return values;
 }
@@ -246,15 +242,8 @@ StudyResult Study::assemble(std::span<const PointRow> rows) const {
   const State& s = *state_;
   StudyResult result;
   result.how = s.plan.choice.reason;
+  result.metrics = s.options.metrics;
   result.regime = s.regime();
-  if (!s.problem.is_plain()) {
-    result.parts = part_names(*s.problem.prompt);
-    const std::string none = no_limit_reason(*s.problem.prompt);
-    if (!none.empty()) {
-      result.regime.text = "the prompt has no limit, because " + none +
-                           "; errors are about its saturation value and do not vanish";
-    }
-  }
   result.query_length = s.middle_length();
   // Neither a closed form nor a net shows how single queries are spread.
   if (s.plan.average || s.plan.queries.groups > 0) result.query_values = s.fresh_query_values();
@@ -269,7 +258,9 @@ StudyResult Study::assemble(std::span<const PointRow> rows) const {
         result.query_values = table.value.col(table.value.cols() / 2);
       }
     }
-    if (auto fit = fit_of(metric, s.options.lengths, curve.rows, curve.cov, curve.dof)) {
+    result.limits.push_back(limit_size(metric, result.limits.size(), s.problem, s.plan));
+    if (auto fit = fit_of(metric, s.options.lengths, curve.rows, curve.cov, curve.dof,
+                          result.regime.gamma)) {
       result.fits.push_back(*std::move(fit));
     }
     std::move(curve.rows.begin(), curve.rows.end(), std::back_inserter(result.rows));

@@ -9,8 +9,8 @@
 namespace esscher {
 namespace {
 
-constexpr std::string_view kShared[] = {"measure", "attention", "query", "reference", "prompt",
-                                        "sweep",   "task",      "model", "train",     "flow"};
+constexpr std::string_view kShared[] = {"measure", "attention", "query", "reference", "sweep",
+                                        "task",    "model",     "train", "flow"};
 
 bool is_shared(std::string_view key) {
   return std::find(std::begin(kShared), std::end(kShared), key) != std::end(kShared);
@@ -30,7 +30,12 @@ std::vector<std::string> split_path(std::string_view assignment, std::string_vie
         out.size() == kDeepest) {
       fail_set(assignment, "expected key.path=value");
     }
-    out.emplace_back(key);
+    // parts[0] is what messages write for parts.0.
+    const std::size_t bracket = key.ends_with(']') ? key.find('[') : std::string_view::npos;
+    out.emplace_back(key.substr(0, bracket));
+    if (bracket != std::string_view::npos) {
+      out.emplace_back(key.substr(bracket + 1, key.size() - bracket - 2));
+    }
     if (dot == std::string_view::npos) return out;
     path.remove_prefix(dot + 1);
   }
@@ -61,6 +66,10 @@ ConfigValue& place_of(std::string_view assignment, ConfigValue& root,
     if (map == nullptr) {
       fail_set(assignment, "\"" + key + "\" would be a key of " + node->text() + ", " +
                                std::string(node->type()));
+    }
+    if (key.find_first_not_of("0123456789") == std::string::npos) {
+      fail_set(assignment, "there is no array with an item " + key +
+                               " yet; give the whole array first, [{..}, ..]");
     }
     const auto [entry, is_new] = map->try_emplace(key);
     node = &entry->second;
@@ -100,13 +109,21 @@ Config Config::parse(std::string_view text, const std::string& name,
   return config;
 }
 
-void Config::set(std::string_view assignment) {
+void Config::set(std::string_view assignment, std::string_view door) {
   const std::size_t equals = assignment.find('=');
   if (equals == std::string_view::npos) fail_set(assignment, "expected key.path=value");
+  const std::string source = door.empty() ? "--set " + std::string(assignment) : std::string(door);
   const std::vector<std::string> keys = split_path(assignment, assignment.substr(0, equals));
-  ConfigValue value =
-      parse_toml_value(assignment.substr(equals + 1), "--set " + std::string(assignment));
+  ConfigValue value = parse_toml_value(assignment.substr(equals + 1), source);
   ConfigValue& place = place_of(assignment, tree_->root, keys, value.source);
+  const bool is_set = place.source && place.source != value.source &&
+                      place.source != tree_->file_source && place.map() == nullptr;
+  // A second --set overrides the first; another option does not.
+  const bool other_door = is_set && (!door.empty() || !place.source->starts_with("--set "));
+  if (other_door) {
+    throw ConfigError(std::string(assignment.substr(0, equals)) + " is given twice: by " +
+                      *place.source + " and by " + source);
+  }
   place = std::move(value);
 }
 

@@ -64,6 +64,9 @@ std::span<const VerbDeclaration> declared_verbs();
 // declaration has, so that a slip is named before its consequences.
 void check_known_keys(const ConfigValue& root);
 
+// All tables with their keys in Markdown, for docs/reference/toml.md.
+std::string config_reference();
+
 // A commented configuration of a verb: what is required with an example, everything else as a comment
 // with its default. Throws ArgumentError on a verb without configuration.
 std::string config_template(std::string_view verb);

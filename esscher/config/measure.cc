@@ -129,7 +129,11 @@ AnyMeasure make_measure(const Table& table) {
 // [[..], ..], or [..] for a single point.
 Matrix read_points(const Table& table, std::string_view key) {
   const ConfigValue::Array* array = table.value(key).array();
-  const bool is_lone = array != nullptr && !array->empty() && array->front().array() == nullptr;
+  if (array == nullptr) {
+    table.fail(key,
+               key == "z" ? "a vector [1, 0.5]" : "rows [[1, 0.5], ..] or one vector [1, 0.5]");
+  }
+  const bool is_lone = !array->empty() && array->front().array() == nullptr;
   return is_lone ? Matrix(table.vector(key).transpose()) : table.matrix(key);
 }
 
@@ -166,9 +170,16 @@ bool attention_is_linear(const Table& root) {
 
 Query read_query(const Table& root, Index dim) {
   const Table table = root.table("query");
-  const int ways = int{table.has("points")} + int{table.has("z")} + int{table.has("type")} +
-                   int{table.has("file") && !table.has("type")};
-  if (ways != 1) table.fail_table("expected one of points, z, file, or a measure with its type");
+  std::vector<std::string> ways;
+  for (const char* way : {"points", "z", "type"}) {
+    if (table.has(way)) ways.emplace_back(way);
+  }
+  if (table.has("file") && !table.has("type")) ways.emplace_back("file");
+  if (ways.size() != 1) {
+    std::string given = ways.empty() ? "none was given" : "given were " + ways[0];
+    for (std::size_t i = 1; i < ways.size(); ++i) given += " and " + ways[i];
+    table.fail_table("expected one of points, z, file, or a measure with its type; " + given);
+  }
   Query out;
   std::string_view key = "type";
   Index got = 0;

@@ -3,7 +3,6 @@
 #include "esscher/base/error.h"
 #include "esscher/base/length_grid.h"
 #include "esscher/config/measure.h"
-#include "esscher/config/prompt.h"
 #include "esscher/measure/gaussian.h"
 
 namespace esscher {
@@ -20,27 +19,15 @@ std::vector<std::int64_t> read_lengths(const Table& sweep) {
     if (lengths.empty()) sweep.fail("lengths", "at least one length");
     return lengths;
   }
+  if (sweep.has("lengths") && sweep.value("lengths").map() == nullptr) {
+    sweep.fail("lengths", "lengths [10, 100] or a grid {from=10, to=1e6, per_decade=4}");
+  }
   return read_length_grid(sweep.table_or_empty("lengths"));
 }
 
 Engine read_engine(const Table& sweep) {
   return parse_enum<Engine>(
       sweep.choice_or("engine", {"auto", "exact", "sampled", "direct"}, "auto"));
-}
-
-Problem plain_problem(const Table& root) {
-  AnyMeasure mu = read_measure(root.table("measure"));
-  const Index d = mu.dim();
-  return {std::move(mu), read_attention(root, d)};
-}
-
-Problem problem_of(const Table& root, Prompt prompt) {
-  const Index d = prompt.dim();
-  try {
-    return prompt_problem(std::move(prompt), read_attention(root, d));
-  } catch (const ArgumentError& error) {
-    root.table("prompt").fail_table(error.what());
-  }
 }
 
 }  // namespace
@@ -76,20 +63,20 @@ StudyOptions read_sweep(const Table& root, std::uint64_t seed) {
 }
 
 Problem read_problem(const Table& root) {
-  std::optional<Prompt> prompt = read_prompt(root);
-  Problem problem = prompt ? problem_of(root, *std::move(prompt)) : plain_problem(root);
+  AnyMeasure mu = read_measure(root.table("measure"));
+  const Index d = mu.dim();
+  Problem problem{std::move(mu), read_attention(root, d)};
   if (attention_is_linear(root)) {
     throw ConfigError(
         "attention.kind = \"linear\": concentration is about softmax attention; the linear one has "
         "a closed form in `esscher limit`");
   }
   if (root.has("query")) {
-    Query query = read_query(root, problem.mu.dim());
+    Query query = read_query(root, d);
     problem.points = std::move(query.points);
     problem.nu = std::move(query.law);
   } else {
-    const Index dim = problem.mu.dim();
-    problem.nu = Gaussian(Matrix::Identity(dim, dim));
+    problem.nu = Gaussian(Matrix::Identity(d, d));
   }
   return problem;
 }

@@ -271,7 +271,7 @@ std::vector<std::int64_t> Table::integers(std::string_view key, Range range) con
 }
 
 std::vector<std::string> Table::texts(std::string_view key) const {
-  return read_array(path(key), get(key), "an array of strings",
+  return read_array(path(key), get(key), "an array of strings in quotes, [\"one\", \"two\"]",
                     [](const std::string& at, const ConfigValue& item) {
                       const auto* x = std::get_if<std::string>(&item.data);
                       if (x == nullptr) fail_value(at, item, "a string");

@@ -134,9 +134,10 @@ class Config {
                       const std::filesystem::path& folder = {});
 
   // "key.path=value"; the value is TOML, or a bare word taken as a string. A number in the path is
-  // an index into an array: measure.parts.0.dim=3. File names in values are relative to the working
-  // directory.
-  void set(std::string_view assignment);
+  // an index into an array: measure.parts.0.dim=3 or measure.parts[0].dim=3. File names in values are
+  // relative to the working directory. `door` is the option as the user wrote it, "--set .." unless
+  // given. A key that was set before by another option is a ConfigError that names both.
+  void set(std::string_view assignment, std::string_view door = {});
 
   [[nodiscard]] Table root() const;
 
@@ -145,7 +146,7 @@ class Config {
   void check_known() const;
 
   // ConfigError naming the first key nobody read. The tables that verbs share (measure,
-  // attention, query, reference, prompt, sweep, task, model, train, flow) may stay unread as a whole, so
+  // attention, query, reference, sweep, task, model, train, flow) may stay unread as a whole, so
   // that one file serves several verbs.
   void check_all_used() const;
 

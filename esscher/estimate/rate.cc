@@ -36,12 +36,10 @@ Vector log_lengths(const std::vector<std::int64_t>& lengths) {
   return x;
 }
 
-bool is_exact(const MatrixView& cov) { return cov.size() == 0 || cov.diagonal().maxCoeff() <= 0; }
-
 // Weights 1/cov_ii, scaled to mean 1; a point without noise among noisy ones gets the largest
 // finite weight.
 Vector weights(const MatrixView& cov, Index k) {
-  if (is_exact(cov)) return Vector::Ones(k);
+  if (is_noise_free(cov)) return Vector::Ones(k);
   double smallest = std::numeric_limits<double>::infinity();
   for (Index i = 0; i < k; ++i) {
     if (cov(i, i) > 0) smallest = std::min(smallest, cov(i, i));
@@ -52,6 +50,10 @@ Vector weights(const MatrixView& cov, Index k) {
 }
 
 }  // namespace
+
+bool is_noise_free(const MatrixView& cov) {
+  return cov.size() == 0 || cov.diagonal().maxCoeff() <= 0;
+}
 
 PowerFit fit_power(const std::vector<std::int64_t>& lengths, const VectorView& values,
                    const MatrixView& cov, double dof) {
@@ -72,7 +74,7 @@ PowerFit fit_power(const std::vector<std::int64_t>& lengths, const VectorView& v
   const Vector r = y - (fit.slope * x).array().matrix() - Vector::Constant(k, fit.log_c);
   const double spare = static_cast<double>(k - 2);
   const double residual = std::sqrt((w.array() * r.array().square()).sum() / spare / sxx);
-  const double noise = is_exact(cov) ? 0.0 : std::sqrt(std::max(0.0, b.dot(cov * b)));
+  const double noise = is_noise_free(cov) ? 0.0 : std::sqrt(std::max(0.0, b.dot(cov * b)));
   fit.std_error = std::max(residual, noise);
   const double of_noise = std::isfinite(dof) ? student_quantile(dof) : normal_quantile();
   const double half = std::max(residual * student_quantile(spare), noise * of_noise);
@@ -90,7 +92,7 @@ std::vector<LocalExponent> local_exponents(const std::vector<std::int64_t>& leng
     LocalExponent e;
     e.L = std::exp((x[i] + x[i + 1]) / 2);
     e.exponent = -(std::log(values[i + 1]) - std::log(values[i])) / dx;
-    if (!is_exact(cov)) {
+    if (!is_noise_free(cov)) {
       const double v = cov(i, i) + cov(i + 1, i + 1) - 2 * cov(i, i + 1);
       e.std_error = std::sqrt(std::max(0.0, v)) / std::abs(dx);
     }
@@ -135,7 +137,7 @@ std::vector<ShapeFit> compare_shapes(const std::vector<std::int64_t>& all_length
   }
   const Vector x = log_lengths(lengths);
   const Vector y = all_values(keep).array().log();
-  const bool exact = is_exact(all_cov);
+  const bool exact = is_noise_free(all_cov);
   Eigen::LLT<Matrix> chol;
   if (!exact) {
     // A sample covariance of few queries is near singular; a tenth of its diagonal keeps the

@@ -2,8 +2,8 @@
 //
 // A curve D(L_1..L_k) has relative covariance `cov` [k,k] = Cov(log D_i, log D_j) ~
 // Cov(D_i,D_j)/(D_i D_j). Points that share random numbers are correlated, so intervals use cov
-// whole. An exact curve passes an empty matrix; its intervals then describe the misfit of the
-// straight line only.
+// whole. A curve without noise passes an empty matrix or zeros; the intervals of fit_power then
+// describe the misfit of the straight line only, and are no intervals of a sample.
 #pragma once
 
 #include <cmath>
@@ -16,6 +16,9 @@
 #include "esscher/estimate/interval.h"
 
 namespace esscher {
+
+// Whether a curve with this covariance has no noise.
+bool is_noise_free(const MatrixView& cov);
 
 // log D = log_c + slope * log L by least squares weighted by 1/cov_ii. The standard error is the
 // larger of the sandwich (X'WX)^-1 X'W cov W X (X'WX)^-1 and the residual one, so neither noise nor

@@ -7,23 +7,10 @@
 namespace esscher {
 namespace {
 
-Json weights_json(const std::vector<std::string>& parts, const Vector& weights) {
-  Json out = Json::array();
-  for (std::size_t k = 0; k < parts.size(); ++k) {
-    Json one{{"group", parts[k]}};
-    put(one, "mean", weights[static_cast<Index>(k)]);
-    out.push_back(std::move(one));
-  }
-  return out;
-}
-
-Json study_rows_json(const StudyResult& result) {
-  Json out = rows_json(result.rows);
-  for (std::size_t i = 0; i < result.rows.size(); ++i) {
-    if (!out[i]["heavy"].get<bool>()) out[i].erase("flag");
-    if (!result.parts.empty()) {
-      out[i]["weights"] = weights_json(result.parts, result.rows[i].weights);
-    }
+Json study_rows_json(const std::vector<StudyRow>& rows) {
+  Json out = rows_json(rows);
+  for (Json& row : out) {
+    if (!row["heavy"].get<bool>()) row.erase("flag");
   }
   return out;
 }
@@ -45,17 +32,30 @@ Json regime_json(const StudyResult& result) {
   return out;
 }
 
+Json limits_json(const StudyResult& result) {
+  Json out = Json::object();
+  for (std::size_t k = 0; k < result.limits.size(); ++k) {
+    Json& limit = out[std::string(name(result.metrics[k]))];
+    put(limit, "mean_square", result.limits[k].mean_square);
+    put(limit, "std_error", result.limits[k].std_error);
+  }
+  return out;
+}
+
 }  // namespace
 
 Json to_json(const StudyResult& result) {
   Json queries = Json::array();
   for (double v : result.query_values) queries.push_back(number(v));
   return {{"how", result.how},
-          {"rows", study_rows_json(result)},
+          {"rows", study_rows_json(result.rows)},
           {"fits", rows_json(result.fits)},
           {"regime", regime_json(result)},
+          {"limits", limits_json(result)},
           {"queries", {{"L", result.query_length}, {"values", std::move(queries)}}}};
 }
+
+Json to_json(const Reach& reach) { return row_json(reach); }
 
 Json to_json(const std::vector<SigmaPoint>& points) { return rows_json(points); }
 

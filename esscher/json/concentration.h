@@ -11,8 +11,9 @@
 
 namespace esscher {
 
-// {"how","rows":[..],"fits":[..],"regime":{..},"queries":{"L","values":[..]}}
+// {"how","rows":[..],"fits":[..],"regime":{..},"limits":{METRIC:{..}},"queries":{"L","values":[..]}}
 Json to_json(const StudyResult& result);
+Json to_json(const Reach& reach);
 Json to_json(const std::vector<SigmaPoint>& points);
 // {"proposition","sigma","hypotheses":[..],"fits":[..],"status","verdict"}
 Json to_json(const BoundReport& report);

@@ -86,13 +86,22 @@ Sheet local_sheet(const std::vector<MetricFit>& fits) {
   return sheet;
 }
 
-Sheet slope_sheet(const std::vector<MetricFit>& fits, double gamma) {
-  Sheet sheet{.columns = {"metric", "slope", "95 % interval", "last exponent", "predicted"},
+// The exponents at both ends beside their limit; a slope with its interval where points were sampled.
+Sheet exponent_sheet(const std::vector<MetricFit>& fits) {
+  const MetricFit& any = fits.front();
+  Sheet sheet{.columns = {"metric", "exponent at L = " + brief(any.local.front().L, 3),
+                          "exponent at L = " + brief(any.local.back().L, 3), "limit"},
               .rows = {}};
+  const bool is_sampled = any.noise == CurveNoise::sampled;
+  if (is_sampled) sheet.columns.insert(sheet.columns.end(), {"all lengths", "95 % interval"});
   for (const MetricFit& f : fits) {
-    sheet.add(words_of(f.metric), fmt::format("{:.4f}", f.power.slope),
-              fmt::format("[{:.4f}, {:.4f}]", f.power.ci.lo, f.power.ci.hi),
-              fmt::format("{:.4f}", f.local.back().exponent), brief_or_dash(gamma));
+    Record row{cell(words_of(f.metric)), brief(f.local.front().exponent),
+               brief(f.local.back().exponent), brief_or_dash(f.limit)};
+    if (is_sampled) {
+      row.emplace_back(fmt::format("{:.4f}", -f.power.slope));
+      row.emplace_back(fmt::format("[{:.4f}, {:.4f}]", -f.power.ci.hi, -f.power.ci.lo));
+    }
+    sheet.add_row(std::move(row));
   }
   return sheet;
 }
@@ -194,12 +203,11 @@ void add_exponents(const StudyResult& r, Page& page) {
                              .chart = chart,
                              .caption = "At 1 doubling the prompt halves the error; below 1 longer "
                                         "prompts buy less than that."});
-  section.tables.push_back(
-      {.title = "One slope for all lengths; the last local exponent beside the predicted one",
-       .sheet = slope_sheet(r.fits, r.regime.gamma)});
+  section.tables.push_back({.title = "The exponent at both ends, and what it tends to",
+                            .sheet = exponent_sheet(r.fits)});
   Sheet shapes = shape_sheet(r.fits);
   if (!shapes.rows.empty()) {
-    section.tables.push_back({.title = "Shapes compared by AIC: the weight says how likely each is",
+    section.tables.push_back({.title = "Three shapes compared on these lengths, by Akaike weights",
                               .sheet = std::move(shapes)});
   }
   page.sections.push_back(std::move(section));

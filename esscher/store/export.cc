@@ -188,14 +188,17 @@ Json document_row(const RecordTable& table, const Record& record) {
 
 }  // namespace
 
-std::string export_npz(const Run& run) {
+std::string export_npz(const RecordTable& table) {
   std::map<std::string, Array> arrays;
-  for (const FlatColumn& column : flat_columns(run.keyed_table())) add_column(arrays, column);
+  for (const FlatColumn& column : flat_columns(table)) add_column(arrays, column);
   return std::string(as_text(encode_npz(arrays)));
 }
 
-std::string export_csv(const Run& run) {
-  const RecordTable table = run.keyed_table();
+std::string export_npz(const Run& run) { return export_npz(run.keyed_table()); }
+std::string export_csv(const Run& run) { return export_csv(run.keyed_table()); }
+std::string export_json(const Run& run) { return export_json(run, "", run.keyed_table()); }
+
+std::string export_csv(const RecordTable& table) {
   const std::vector<FlatColumn> columns = flat_columns(table);
   std::string out;
   const auto line = [&](const auto& field) {
@@ -211,12 +214,12 @@ std::string export_csv(const Run& run) {
   return out;
 }
 
-std::string export_json(const Run& run) {
-  const RecordTable table = run.keyed_table();
+std::string export_json(const Run& run, const std::string& name, const RecordTable& table) {
   const RunInfo& info = run.info();
   Json document{{"verb", info.verb},          {"seed", info.seed},
                 {"config", info.config_toml}, {"columns", Json::array()},
                 {"declared", Json::array()},  {"rows", Json::array()}};
+  if (!name.empty()) document["table"] = name;
   for (const Column& column : table.columns) {
     document["columns"].push_back(column.name);
     document["declared"].push_back(column_json(column));

@@ -15,17 +15,21 @@ namespace esscher {
 
 // RFC 4180 with a header: "cell", then every column in the declared order. What is absent is empty;
 // numbers read back exactly, and those that are not finite are inf, -inf and nan.
-std::string export_csv(const Run& run);
+std::string export_csv(const RecordTable& table);
+std::string export_csv(const Run& run);  // of its cells
 
 // {"verb","seed","config","columns":[name,..],"declared":[{"name","type","unit","meaning",..},..],
 //  "rows":[{"cell":..,..},..]}. What is absent is left out; a number that is not finite is null, and
 // "not_finite" in the same row says which it was.
 std::string export_json(const Run& run);
+// The same for another table of the run, with its name as "table".
+std::string export_json(const Run& run, const std::string& name, const RecordTable& table);
 
 // One array per flat column (numpy.load): reals and lengths as f8 with inf and nan, integers as i8,
 // booleans as b1; integers and booleans of which some are absent as f8, where absent is nan. A text
 // column NAME is i8 codes, -1 for absent, into the rows of NAME.text, u1 [distinct, bytes] padded
 // with zeros:  a["NAME.text"].view("S%d" % w).ravel()[codes]
+std::string export_npz(const RecordTable& table);
 std::string export_npz(const Run& run);
 
 }  // namespace esscher

@@ -313,6 +313,17 @@ Json Run::provenance() const {
           {"sessions", sessions}};
 }
 
+void Run::extend(const std::string& config_toml) {
+  check_writable();
+  info_.config_toml = config_toml;
+  database_->transaction([&] {
+    auto update = database_->prepare("UPDATE meta SET value = ?2 WHERE name = ?1");
+    update.bind(1, "config").bind(2, info_.config_toml).run();
+    update.bind(1, "check").bind(2, meta_digest(info_)).run();
+  });
+  write_text(directory_ / kConfig, info_.config_toml);
+}
+
 std::string Run::image() const { return database_->image(); }
 
 void Run::replace(std::string_view image) { database_ = std::make_unique<Database>(image); }

@@ -118,6 +118,9 @@ class Run {
   [[nodiscard]] std::string image() const;
   void replace(std::string_view image);
 
+  // Gives a chain that goes on its longer configuration, in the database and in config.toml.
+  void extend(const std::string& config_toml);
+
   // Moves everything committed so far from the write-ahead log into run.sqlite.
   void flush();
   // The same, and the lock is free; the object is not usable afterwards.

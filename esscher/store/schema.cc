@@ -56,7 +56,12 @@ std::unique_ptr<Database> open_for_reading(const std::filesystem::path& file) {
 void check_header(const std::filesystem::path& file) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(file, error)) {
-    refuse(file, "there is no such file, expected a run directory made by esscher");
+    const std::filesystem::path folder = file.parent_path();
+    throw FileError(folder.string() + ": " +
+                    (std::filesystem::is_directory(folder, error)
+                         ? "there is no " + file.filename().string() + " in it"
+                         : std::string("there is no such directory")) +
+                    ", expected a run directory made by esscher with --out");
   }
   std::array<char, 100> head{};
   std::ifstream stream(file, std::ios::binary);

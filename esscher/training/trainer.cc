@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "esscher/base/error.h"
+#include "esscher/base/stop.h"
 
 namespace esscher {
 namespace {
@@ -144,6 +145,7 @@ std::int64_t Trainer::run(std::int64_t steps) {
   std::int64_t taken = 0;
   Vector g;
   for (; taken < steps && status() == TrainStatus::running; ++taken) {
+    check_stop();
     const double loss = gradient(step(), g);
     if (!std::isfinite(loss) || loss > config_.divergence_loss || !g.allFinite()) {
       state_.status = TrainStatus::diverged;

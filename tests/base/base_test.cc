@@ -5,6 +5,7 @@
 #include "esscher/base/error.h"
 #include "esscher/base/length.h"
 #include "esscher/base/linalg.h"
+#include "esscher/base/number_text.h"
 #include "esscher/base/parallel.h"
 #include "tests/testing.h"
 
@@ -50,6 +51,15 @@ TEST(Parallel, CallsEveryIndexOnceAndRethrows) {
                               if (i == 7) throw ArgumentError("seven");
                             }),
                ArgumentError);
+}
+
+TEST(NumberText, NeighboursAreToldApart) {
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(brief_apart({0.00099999994, 0.001, 0.0010000003}),
+            (Texts{"0.00099999994", "0.001", "0.0010000003"}));
+  EXPECT_EQ(brief_apart({1.5, 2.5}), (Texts{"1.5", "2.5"}));
+  EXPECT_EQ(brief_apart({1.0, 1.0}), (Texts{"1", "1"}))
+      << "equal numbers have no digit that differs";
 }
 
 }  // namespace

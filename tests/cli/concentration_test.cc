@@ -1,13 +1,17 @@
 // `esscher concentration` and `esscher length` as scripts see them.
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include "tests/cli/program.h"
 #include "tests/testing.h"
 
 namespace esscher {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr const char* kLayer =
     "--set measure.type=gaussian --set measure.dim=1 --set measure.cov=0.81 "
@@ -73,6 +77,117 @@ TEST_F(Concentration, Length) {
   ASSERT_EQ(run(std::string("length --json --eps 1e-30 ") + kLayer), 0) << last_.err;
   EXPECT_TRUE(last_.json()["length"].is_null());
   EXPECT_EQ(last_.json()["status"], "never");
+}
+
+// 1 % as a root is 0.01 % as a square: the two questions have one answer, and each says both.
+TEST_F(Concentration, LengthByTheRootMeanSquare) {
+  ASSERT_EQ(run(std::string("length --json --quiet --error 5% ") + kLayer), 0) << last_.err;
+  const Json by_root = last_.json();
+  ASSERT_EQ(run(std::string("length --json --quiet --eps 0.0025 --relative ") + kLayer), 0);
+  const Json by_square = last_.json();
+  EXPECT_EQ(by_root["length"], by_square["length"]);
+  EXPECT_EQ(by_root["error"], 0.05);
+  EXPECT_TRUE(by_square["error"].is_null());
+  const double value = by_root["value"].get<double>();
+  // |X|^2 = 0.81^2 z^2, on average 0.6561.
+  EXPECT_TRUE(testing::close(by_root["limit_mean_square"].get<double>(), 0.6561, 1e-12));
+  EXPECT_TRUE(testing::close(by_root["rms"].get<double>(), std::sqrt(value), 1e-15));
+  EXPECT_TRUE(testing::close(by_root["relative_value"].get<double>(), value / 0.6561, 1e-12));
+  EXPECT_LE(by_root["relative_rms"].get<double>(), 0.05);
+  ASSERT_EQ(run(std::string("length --error 5% ") + kLayer), 0) << last_.err;
+  EXPECT_THAT(last_.out, ContainsRegex("relative root mean square = 4.99[0-9]* % <= error = 5 % < "
+                                       "5.0[0-9]* % at L-1"));
+  EXPECT_THAT(last_.out, HasSubstr("0.25 % of the squared size of the limit"));
+  EXPECT_THAT(last_.out, HasSubstr("5 % of the size of the limit"));
+  // The digits show what was certified.
+  ASSERT_EQ(run(std::string("length --eps 1e-4 ") + kLayer), 0) << last_.err;
+  EXPECT_THAT(last_.out, ContainsRegex("D\\(L\\) = 9.9999[0-9]*e-05 <= eps = 0.0001 < 0.00010000"));
+  ASSERT_EQ(run(std::string("length --eps 1e-30 ") + kLayer), 0) << last_.err;
+  EXPECT_THAT(last_.out, HasSubstr("not up to L = 1e15"));
+}
+
+TEST_F(Concentration, LengthAsksOneQuestion) {
+  struct Case {
+    const char* arguments;
+    const char* says;
+  };
+  for (const Case& bad : {
+           Case{"", "neither --eps nor --error given, expected one of them"},
+           Case{"--eps 1 --error 1%", "--eps and --error both given, expected one of them"},
+           Case{"--error 1% --relative", "--relative belongs to --eps"},
+           Case{"--error one", "--error is 'one', expected a fraction of the limit > 0"},
+           Case{"--error 1%%", "--error is '1%%'"},
+           Case{"--error=-1%", "--error is '-1%'"},
+           Case{"--error 1% --tokens none.npy", "measure: given beside --tokens"},
+       }) {
+    EXPECT_EQ(run(std::string("length ") + bad.arguments + " " + kLayer), 2) << bad.arguments;
+    EXPECT_THAT(last_.err, HasSubstr(bad.says)) << bad.arguments;
+    EXPECT_EQ(last_.out, "") << bad.arguments;
+  }
+}
+
+// Tokens of a file are [measure] type = "empirical".
+TEST_F(Concentration, TokensOfAFile) {
+  write_text(file("tokens.csv"), "1,0\n0,1\n-1,0.5\n");
+  const std::string tokens = file("tokens.csv").string();
+  for (const std::string verb :
+       {"length --error 60% ", "concentration -s sweep.lengths=[4,8] -s sweep.queries=8 "}) {
+    const std::string rest = "--json --quiet -s sweep.replicates=2 -s attention.U=0.2 ";
+    ASSERT_EQ(run(verb + rest + "--tokens " + tokens), 0) << last_.err;
+    const std::string by_option = last_.out;
+    ASSERT_EQ(run(verb + rest + "-s measure.type=empirical -s 'measure.file=\"" + tokens + "\"'"),
+              0)
+        << last_.err;
+    EXPECT_EQ(by_option, last_.out);
+  }
+}
+
+// What a person reads first, and a table without columns that hold nothing.
+TEST_F(Concentration, SummaryComesFirst) {
+  ASSERT_EQ(run("concentration --set measure.type=gaussian --set measure.dim=1 --set "
+                "measure.cov=0.25 --set 'sweep.lengths=[10,1000,1000000]'"),
+            0)
+      << last_.err;
+  const std::string exact = last_.out;
+  EXPECT_EQ(exact.find("engine    "), 0u);
+  EXPECT_LT(exact.find("regime    lambda < 1/2"), exact.find("rms %"));
+  EXPECT_THAT(exact, HasSubstr("constant  output 0.5303, grad_v 0.5303"));
+  EXPECT_THAT(exact, HasSubstr("output: 0.9386 at L = 100, "));
+  EXPECT_THAT(exact, HasSubstr("its limit is 1\n"));
+  EXPECT_THAT(exact, HasSubstr("for 1 %   L = 84153, certified"));
+  EXPECT_THAT(exact, Not(HasSubstr("95 %")));
+  EXPECT_THAT(exact, Not(HasSubstr("Akaike")));
+  EXPECT_EQ(exact.find("tokens that a query effectively averages over"),
+            exact.rfind("tokens that a query effectively averages over"));
+  ASSERT_EQ(run("concentration --set measure.type=rademacher --set measure.dim=1 --set "
+                "'sweep.lengths=[10,20,40]' --set sweep.queries=40"),
+            0)
+      << last_.err;
+  EXPECT_THAT(last_.out, HasSubstr("95 % interval"));
+  EXPECT_THAT(last_.out, Not(HasSubstr("shrink")));
+  EXPECT_THAT(last_.out, Not(HasSubstr("frozen")));
+}
+
+// Numbers without noise have no interval and no weights; scripts find null where they looked.
+TEST_F(Concentration, NoIntervalWithoutNoise) {
+  const std::string grid = "--set 'sweep.lengths=[10,20,40,80,160]' ";
+  ASSERT_EQ(run("concentration --json --quiet " + grid + kLayer), 0) << last_.err;
+  const Json fit = last_.json()["fits"][0];
+  EXPECT_EQ(fit["noise"], "none");
+  EXPECT_TRUE(fit["ci"].is_null());
+  EXPECT_TRUE(fit["std_error"].is_null());
+  EXPECT_EQ(fit["shapes"].size(), 0u);
+  EXPECT_EQ(fit["first_exponent"], fit["local"][0]["exponent"]);
+  EXPECT_EQ(fit["last_exponent"], fit["local"][3]["exponent"]);
+  EXPECT_EQ(fit["limit_exponent"], last_.json()["regime"]["gamma"]);
+  ASSERT_EQ(run("concentration --json --quiet --set sweep.engine=sampled --set sweep.queries=64 " +
+                grid + kLayer),
+            0)
+      << last_.err;
+  const Json sampled = last_.json()["fits"][0];
+  EXPECT_EQ(sampled["noise"], "sampled");
+  EXPECT_EQ(sampled["ci"].size(), 2u);
+  EXPECT_EQ(sampled["shapes"].size(), 3u);
 }
 
 TEST_F(Concentration, BadInputIsRefused) {

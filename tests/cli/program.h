@@ -41,8 +41,11 @@ class Program : public ::testing::Test {
   }
 
   Outcome run(const std::string& arguments, const std::string& redirect = "") {
-    const std::string command =
-        esscher_program() + " " + arguments + " 2>" + file("stderr").string() + redirect;
+    return run_command(esscher_program() + " " + arguments, redirect);
+  }
+
+  Outcome run_command(const std::string& program, const std::string& redirect = "") {
+    const std::string command = program + " 2>" + file("stderr").string() + redirect;
     FILE* pipe = ::popen(command.c_str(), "r");
     std::string out;
     std::array<char, 4096> buffer{};

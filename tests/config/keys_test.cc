@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -13,6 +15,7 @@
 #include "esscher/config/schema.h"
 #include "esscher/config/sweep.h"
 #include "esscher/config/train.h"
+#include "esscher/io/file.h"
 #include "tests/testing.h"
 
 namespace esscher {
@@ -148,6 +151,28 @@ TEST(ConfigKeys, TheSchemaHasEveryDeclaredKey) {
   EXPECT_EQ(schema.at("properties").size(), root_tables().size());
   EXPECT_EQ(schema.at("$defs").at("train").at("properties").at("loss").at("enum"),
             (Json{"half", "mse"}));
+}
+
+// The reference page holds what is declared; ESSCHER_UPDATE=1 writes it.
+TEST(Keys, TheReferencePageIsMadeFromThem) {
+  const std::filesystem::path file =
+      std::filesystem::path(testing::source_dir()) / "docs/reference/toml.md";
+  const std::string begin = "ESSCHER_UPDATE=1 writes it -->\n", end = "<!-- end -->";
+  std::string page = read_text(file);
+  const std::size_t from = page.find(begin) + begin.size(), to = page.find(end);
+  ASSERT_LT(from, to + 1);
+  ASSERT_NE(to, std::string::npos);
+  const std::string want = "\n" + config_reference();
+  if (std::getenv("ESSCHER_UPDATE") != nullptr) {
+    write_text(file, page.substr(0, from) + want + page.substr(to));
+    return;
+  }
+  EXPECT_EQ(page.substr(from, to - from), want);
+  for (const TableDeclaration& table : declared_tables()) {
+    for (const KeyDeclaration& key : table.keys) {
+      EXPECT_NE(want.find("| `" + std::string(key.name) + "` |"), std::string::npos) << key.name;
+    }
+  }
 }
 
 }  // namespace

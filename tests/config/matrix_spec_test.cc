@@ -153,9 +153,10 @@ TEST(CovSpec, RefusesWithPathAndValue) {
   };
   for (const Case& bad : {
            Case{"{ kind = 'identity', shape = [2, 2], scale = -2 }",
-                "t:1: m: covariance: matrix is a matrix with eigenvalue -2, expected"},
-           Case{"{ kind = 'diagonal', values = [1, -0.5] }", "a matrix with eigenvalue -0.5"},
-           Case{"[[1, 2], [2, 1]]", "a matrix with eigenvalue -0.99"},
+                "t:1: m: covariance: matrix is not a covariance: its smallest eigenvalue is -2, "
+                "expected"},
+           Case{"{ kind = 'diagonal', values = [1, -0.5] }", "its smallest eigenvalue is -0.5"},
+           Case{"[[1, 2], [2, 1]]", "its smallest eigenvalue is -1,"},
            Case{"[[1, 0.5], [0, 1]]", "matrix is asymmetric by 0.5, expected a symmetric matrix"},
            Case{"[[1, 2]]", "t:1: m: shape is [1,2], expected a square matrix"},
            Case{"{ kind = 'kcm', rho = 1.5, shape = [2, 2] }", "t:1: m.rho is 1.5"},

@@ -148,7 +148,8 @@ TEST(ReadMeasure, ErrorsNameLineKeyAndValue) {
            Case{"type = 'gaussian'\nmean = [1, true]",
                 "measure.mean[1] is true, expected a number"},
            Case{"type = 'gaussian'\ndim = 2\ncov = -2.0",
-                "t.toml:4: measure.cov: covariance: matrix is a matrix with eigenvalue -2"},
+                "t.toml:4: measure.cov: covariance: matrix is not a covariance: its smallest "
+                "eigenvalue is -2"},
            Case{"type = 'gaussian'\ncov = [[1, 2], [2, 1]]", "measure.cov: covariance: matrix is"},
            Case{"type = 'gaussian'\ndim = 3\ncov = [[1]]", "measure.cov: shape is [1,1], expected"},
            Case{"type = 'gaussian'\ndim = 2\ncov = {kind = 'kcm', rho = 0.5, rh0 = 1}",

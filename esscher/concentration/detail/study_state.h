@@ -1,5 +1,5 @@
-// What a Study is made of: the plan and the cells (study.cc), and how rows become curves
-// (study_curves.cc). Internal to these two.
+// What a Study is made of: the plan and the cells (study.cc), how rows become curves
+// (study_curves.cc), and where a curve reaches a tolerance (reach.cc). Internal to these three.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,6 @@ struct Study::State {
   // The rows of one metric as tables [queries,lengths].
   struct QueryTable {
     Matrix value, error, weights2, bias2, asymptotic;
-    std::vector<Matrix> parts;  // weights of the parts of the prompt, one table for each
     Matrix
         prompts;  // [lengths,lengths]: covariance over prompts of the averages over given queries
   };

@@ -1,0 +1,81 @@
+#include "cli/dry_run.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "cli/process/progress.h"
+#include "esscher/base/number_text.h"
+#include "esscher/base/parallel.h"
+#include "esscher/store/run.h"
+
+namespace esscher::cli {
+namespace {
+
+rusage usage() {
+  rusage out{};
+  getrusage(RUSAGE_SELF, &out);
+  return out;
+}
+
+double seconds_of(const timeval& t) {
+  return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+}
+
+// The probe has touched what the work touches: tokens, tables of quadrature, buffers of a thread.
+double memory_bytes() { return 1024.0 * static_cast<double>(usage().ru_maxrss); }
+
+std::int64_t done_in(const std::string& directory) {
+  std::error_code error;
+  if (directory.empty() || !std::filesystem::exists(directory + "/run.sqlite", error)) return 0;
+  return Run::open(directory).status().done;
+}
+
+std::string time_text(const DryRun& plan, double left) {
+  if (!plan.cpu_seconds) return "not known before: " + plan.basis;
+  const double cpu = *plan.cpu_seconds * left;
+  const int threads = thread_count();
+  return fmt::format("about {} on {} thread{} ({} of CPU time), {}", duration_text(cpu / threads),
+                     threads, threads == 1 ? "" : "s", duration_text(cpu), plan.basis);
+}
+
+}  // namespace
+
+double cpu_seconds(const std::function<void()>& work) {
+  const rusage before = usage();
+  work();
+  const rusage after = usage();
+  return seconds_of(after.ru_utime) - seconds_of(before.ru_utime) + seconds_of(after.ru_stime) -
+         seconds_of(before.ru_stime);
+}
+
+void print_dry_run(const Globals& globals, const DryRun& plan) {
+  const std::int64_t done = done_in(globals.out);
+  const double left = plan.count > 0
+                          ? static_cast<double>(plan.count - std::min(done, plan.count)) /
+                                static_cast<double>(plan.count)
+                          : 1;
+  const double memory = memory_bytes();
+  Json document{{"dry_run", true},       {"verb", plan.verb},     {"what", plan.what},
+                {"engine", plan.engine}, {plan.unit, plan.count}, {"done", done}};
+  document["cpu_seconds"] = plan.cpu_seconds ? number(*plan.cpu_seconds * left) : Json();
+  document["seconds"] =
+      plan.cpu_seconds ? number(*plan.cpu_seconds * left / thread_count()) : Json();
+  document["threads"] = thread_count();
+  document["basis"] = plan.basis;
+  document["memory_bytes"] = memory;
+  document["run"] = globals.out.empty() ? Json() : Json(globals.out);
+  const std::string already = done > 0 ? fmt::format(", {} of them are done", done) : "";
+  const std::string text = fmt::format(
+      "would run {}\nengine  {}\n{:<8}{}{}\ntime    {}\nmemory  about {} MB\nwrites  {}\n",
+      plan.what, plan.engine, plan.unit, plan.count, already, time_text(plan, left),
+      brief(memory / 1e6, 2),
+      globals.out.empty() ? "nothing (no --out)" : "the run in " + globals.out);
+  Globals print = globals;
+  print.out.clear();  // a dry run writes nothing
+  print_result(print, "dry-run", document, text);
+}
+
+}  // namespace esscher::cli

@@ -1,0 +1,32 @@
+// --dry-run: what a verb would compute, by which engine, in how many cells, and roughly how long and
+// with how much memory. Nothing is written. Times are measured on a small piece of the work.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "cli/globals.h"
+
+namespace esscher::cli {
+
+struct DryRun {
+  std::string verb;
+  std::string what;    // what would be computed, one sentence without its full stop
+  std::string engine;  // how, and why so
+  std::string unit = "cells";
+  std::int64_t count = 0;                  // of these
+  std::optional<double> cpu_seconds = {};  // of all of them; absent if nobody can tell before
+  std::string basis = {};                  // what the estimate was made from, or why there is none
+};
+
+// CPU seconds of this process, all threads, that `work` takes.
+double cpu_seconds(const std::function<void()>& work);
+
+// Text, or with --json the document {"dry_run": true, "verb", "what", "engine", UNIT, "done",
+// "cpu_seconds", "seconds", "threads", "basis", "memory_bytes", "run"}. `done` counts what a run in
+// --out has already.
+void print_dry_run(const Globals& globals, const DryRun& plan);
+
+}  // namespace esscher::cli

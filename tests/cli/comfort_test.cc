@@ -1,0 +1,273 @@
+// What a person meets every day: messages, options, examples of --help, dry runs, Ctrl-C, ages.
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <sstream>
+#include <vector>
+
+#include "esscher/io/npy.h"
+#include "tests/cli/program.h"
+#include "tests/testing.h"
+
+namespace esscher {
+namespace {
+
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class Comfort : public Program {
+ protected:
+  // In the folder of the test, with the program as `esscher`.
+  Outcome shell(const std::string& command) {
+    write_text(file("command.sh"), "cd '" + file("").string() + "'\nesscher() { '" +
+                                       esscher_program() + "' \"$@\"; }\n" + command + "\n");
+    return run_command("bash " + file("command.sh").string());
+  }
+};
+
+struct Case {
+  const char* arguments;
+  const char* says;
+};
+
+// Messages that did not help a newcomer.
+TEST_F(Comfort, MessagesSayWhatWasExpected) {
+  for (const Case& bad : {
+           Case{"concentration -s measure.type=gaussian -s measure.dim=1 -s sweep.lengths=10",
+                "sweep.lengths is 10, expected lengths [10, 100] or a grid {from=10"},
+           Case{"limit -s measure.type=gaussian -s measure.dim=2 -s query.z=1,2",
+                "query.z is \"1,2\", expected a vector [1, 0.5]"},
+           Case{"concentration -s measure.type=gaussian -s measure.dim=1 -s "
+                "'sweep.metrics=[grad_u]'",
+                "expected an array of strings in quotes, [\"one\", \"two\"]"},
+           Case{"limit -s measure.type=gaussian -s measure.dim=1 -s query.z=[1] -s "
+                "query.points=[[2]]",
+                "given were points and z"},
+           Case{"limit -s measure.type=gaussian -s measure.dim=1 -s query={}", "none was given"},
+           Case{"limit -s measure.type=gaussian -s measure.cov=[[1,2],[2,1]] -s query.z=[1,1]",
+                "not a covariance: its smallest eigenvalue is -1, expected a positive"},
+           Case{"limit -s measure.type=mixture -s measure.parts[0].type=gaussian",
+                "there is no array with an item 0 yet"},
+           Case{"export nothing-here --csv",
+                "nothing-here: there is no such directory, expected a run directory"},
+           Case{"icl train -s task.dim=1 --length 10,50",
+                "--length is '10,50', expected one length, such as 100, 1e6 or inf"},
+           Case{"icl risk -s task.dim=1 --length 10,x",
+                "--length is '10,x', expected lengths with commas between them"},
+           Case{"universal --length 10,20 --tau 1", "10,20"},
+       }) {
+    const Outcome got = run(bad.arguments);
+    EXPECT_EQ(got.code, 2) << bad.arguments;
+    EXPECT_THAT(got.err, HasSubstr(bad.says)) << bad.arguments;
+    EXPECT_EQ(got.out, "") << bad.arguments;
+  }
+}
+
+// A key through two doors: neither wins in silence. A file is overridden on purpose.
+TEST_F(Comfort, AKeyGivenTwiceSaysSo) {
+  for (const Case& bad : {
+           Case{"icl train -s train.length=5 --length 7",
+                "train.length is given twice: by --set train.length=5 and by --length 7"},
+           Case{"icl risk -s sweep.lengths=[5] --length 7,inf",
+                "sweep.lengths is given twice: by --set sweep.lengths=[5] and by --length 7,inf"},
+           Case{"icl risk --preset audit-d4 --config none.toml", "both given, expected one"},
+       }) {
+    const Outcome got = run(bad.arguments);
+    EXPECT_EQ(got.code, 2) << bad.arguments;
+    EXPECT_THAT(got.err, HasSubstr(bad.says)) << bad.arguments;
+  }
+  write_text(file("exp.toml"), "[task]\ndim = 1\n[sweep]\nlengths = [5]\n");
+  const Outcome file_overridden =
+      run("icl risk --json -c " + file("exp.toml").string() + " --length 7");
+  ASSERT_EQ(file_overridden.code, 0) << file_overridden.err;
+  EXPECT_EQ(file_overridden.json().at("rows").at(0).at("L"), 7);
+}
+
+TEST_F(Comfort, OptionsThatMeanNothingAreNotOffered) {
+  for (const Case& bad :
+       {Case{"targets --shard 1/2", "esscher targets has no option --shard"},
+        Case{"presets --set a=1", "esscher presets has no option --set"},
+        Case{"limit -s measure.dim=1 --shard 1/2", "esscher limit has no option --shard"},
+        Case{"universal --seed 3 --length 1 --tau 1", "esscher universal has no option --seed"},
+        Case{"length --shard 1/2", "esscher length has no option --shard"}}) {
+    const Outcome got = run(bad.arguments);
+    EXPECT_EQ(got.code, 2) << bad.arguments;
+    EXPECT_THAT(got.err, HasSubstr(bad.says)) << bad.arguments;
+  }
+  EXPECT_THAT(run("concentration --help").out, HasSubstr("--shard"));
+}
+
+// The lines below "Examples:" of the help of a verb; a backslash continues one.
+std::vector<std::string> examples_of(const std::string& help) {
+  std::vector<std::string> out;
+  std::istringstream lines(help.substr(std::min(help.size(), help.find("Examples:"))));
+  std::string line;
+  std::getline(lines, line);
+  for (bool goes_on = false; std::getline(lines, line);) {
+    if (line.empty()) break;
+    if (!goes_on) out.emplace_back();
+    goes_on = line.ends_with('\\');
+    out.back() += line.substr(0, line.size() - (goes_on ? 1 : 0));
+  }
+  return out;
+}
+
+// Every example of every --help works as it stands. Those that take minutes are tried dry.
+TEST_F(Comfort, ExamplesOfHelpWork) {
+  const std::string data = testing::source_dir() + "/tests/data/sample-heads.safetensors";
+  std::filesystem::copy_file(data, file("model.safetensors"));
+  Matrix tokens(40, 2);
+  for (Index i = 0; i < tokens.size(); ++i) tokens(i / 2, i % 2) = std::sin(3.0 * double(i));
+  write_npy(file("tokens.npy"), tokens);
+  write_text(file("q.csv"), "1,0.5\n0,1\n");
+  write_text(file("exp.toml"),
+             "[measure]\ntype = \"gaussian\"\ndim = 2\n[attention]\nU = 0.3\n[query]\ntype = "
+             "\"gaussian\"\ndim = 2\n[sweep]\nlengths = [10, 100, 1000]\n");
+  ASSERT_EQ(shell("esscher concentration -c exp.toml -s 'sweep.metrics=[\"output\"]' -s "
+                  "'sweep.lengths=[10,20,40]' -o results/rate --quiet")
+                .code,
+            0);
+  for (const char* shard : {"1/2", "2/2"}) {
+    const std::string n(1, shard[0]);
+    ASSERT_EQ(
+        shell("esscher concentration -c exp.toml --quiet -o shard" + n + " --shard " + shard).code,
+        0);
+  }
+  const std::vector<std::string> verbs = {
+      "limit",  "attend",  "universal", "heads",    "runs",          "report",
+      "export", "length",  "icl risk",  "icl flow", "icl train",     "icl compare",
+      "config", "presets", "paper",     "targets",  "concentration", "cite"};
+  std::vector<std::string> ordered;
+  for (const std::string& verb : verbs) {
+    const std::string help = run(verb + " --help").out;
+    const std::vector<std::string> examples = examples_of(help);
+    EXPECT_GE(examples.size(), 1u) << verb;
+    for (std::string example : examples) {
+      EXPECT_THAT(example, HasSubstr("esscher " + verb)) << verb;
+      const bool is_long = verb == "paper" || verb == "heads" || verb == "icl flow" ||
+                           verb == "icl compare" || example.find("--bound") != std::string::npos ||
+                           example.find("sigma-sweep") != std::string::npos;
+      const bool reads_dump = example.find("dump.npz") != std::string::npos ||
+                              example.find("layer0.K") != std::string::npos ||
+                              example.find("m.safetensors#") != std::string::npos ||
+                              example.find("--export") != std::string::npos;
+      if (reads_dump) continue;  // files of a user's own, tried in heads_test.cc
+      if (is_long) example += " --dry-run";
+      // The risk of a trained model needs the training, which is an example of another verb.
+      if (example.find("--model") != std::string::npos) {
+        ASSERT_EQ(shell("esscher icl train --set task.dim=5 --set train.steps=20 --length 10 --out "
+                        "runs/train --quiet")
+                      .code,
+                  0);
+        example += "; rm -r runs/train";
+      }
+      const Outcome got = shell(example);
+      EXPECT_EQ(got.code, 0) << example << "\n" << got.err;
+      EXPECT_NE(got.out + read_text(file("exp.toml")), "") << example;
+    }
+  }
+}
+
+TEST_F(Comfort, HelpNamesTables) {
+  for (const Case& verb :
+       {Case{"limit", "[measure]"}, Case{"concentration", "[sweep]"}, Case{"length", "[query]"},
+        Case{"icl risk", "[task]"}, Case{"icl flow", "[flow]"}, Case{"icl train", "[train]"},
+        Case{"icl compare", "[sweep]"}, Case{"attend", "[measure]"}}) {
+    EXPECT_THAT(run(std::string(verb.arguments) + " --help").out, HasSubstr(verb.says));
+  }
+}
+
+TEST_F(Comfort, DryRunSaysWhatWouldRun) {
+  const std::string out = file("run").string();
+  const std::string study =
+      "concentration -s measure.type=rademacher -s measure.dim=2 -s sweep.lengths=[10,100] "
+      "-s sweep.queries=64 -o " +
+      out;
+  const Outcome text = run(study + " --dry-run");
+  ASSERT_EQ(text.code, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("would run a study of 3 metrics at 2 lengths from 10 to 100"));
+  EXPECT_THAT(text.out, ContainsRegex("cells +4\n"));
+  EXPECT_THAT(text.out, HasSubstr("tokens are drawn"));
+  EXPECT_FALSE(std::filesystem::exists(file("run")));
+  const Json before = run(study + " --dry-run --json").json();
+  EXPECT_EQ(before.at("cells"), 4);
+  EXPECT_EQ(before.at("done"), 0);
+  EXPECT_GE(before.at("cpu_seconds").get<double>(), 0);
+  EXPECT_GT(before.at("memory_bytes").get<double>(), 1e5);
+  ASSERT_EQ(run(study + " --quiet").code, 0);
+  const Json after = run(study + " --dry-run --json").json();
+  EXPECT_EQ(after.at("done"), 4);
+  EXPECT_EQ(after.at("cpu_seconds"), 0.0);
+  for (const Case& other :
+       {Case{"length --error 1% -s measure.type=gaussian -s measure.dim=2", "lengths"},
+        Case{"icl train -s task.dim=2 --length 50", "checkpoints"},
+        Case{"icl flow -s task.dim=2", "cells"}, Case{"icl compare -s task.dim=2", "cells"},
+        Case{"paper --size tiny", "cells"}}) {
+    const Outcome got = run(std::string(other.arguments) + " --dry-run --json");
+    ASSERT_EQ(got.code, 0) << other.arguments << got.err;
+    EXPECT_GT(got.json().at(other.says).get<int>(), 0) << other.arguments;
+    EXPECT_TRUE(got.json().contains("cpu_seconds")) << other.arguments;
+  }
+}
+
+// The age is that of the last result; looking at a run does not make it young.
+TEST_F(Comfort, RunsShowTrueAges) {
+  ASSERT_EQ(run("concentration --quiet -s measure.type=gaussian -s measure.dim=1 -s "
+                "sweep.lengths=[10] -o " +
+                file("runs/one").string())
+                .code,
+            0);
+  ASSERT_EQ(shell("touch -d '3 hours ago' runs/one/run.sqlite").code, 0);
+  for (int look = 0; look < 2; ++look) {
+    EXPECT_THAT(run("runs " + file("runs").string()).out, HasSubstr("3h 00m"));
+    ASSERT_EQ(run("export --csv " + file("runs/one").string()).code, 0);
+  }
+}
+
+// More steps for a finished training: the bits of a training of that length in one go.
+TEST_F(Comfort, ATrainingGoesOn) {
+  const std::string base =
+      "icl train --quiet -s task.dim=2 -s train.batch=8 -s train.optimizer=adam -s "
+      "train.curve_block=15 --length 6 --seed 4 ";
+  const std::string part = file("part").string(), whole = file("whole").string();
+  ASSERT_EQ(run(base + "-s train.steps=40 -s train.checkpoints=4 -o " + part).code, 0);
+  const Outcome refused = run(base + "-s train.steps=100 -s train.checkpoints=10 -o " + part);
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("--extend STEPS"));
+  const Outcome odd = run("icl train --quiet --extend 101 -o " + part);
+  EXPECT_EQ(odd.code, 2);
+  EXPECT_THAT(odd.err, HasSubstr("in whole checkpoints of 10 steps"));
+  const Outcome other = run("icl train --quiet --extend 100 --seed 4 -o " + part);
+  EXPECT_EQ(other.code, 2);
+  EXPECT_THAT(other.err, HasSubstr("--extend takes the configuration of the run"));
+  const Outcome longer = run("icl train --json --quiet --extend 100 -o " + part);
+  ASSERT_EQ(longer.code, 0) << longer.err;
+  const Outcome once = run(base + "--json -s train.steps=100 -s train.checkpoints=10 -o " + whole);
+  ASSERT_EQ(once.code, 0) << once.err;
+  EXPECT_EQ(longer.out, once.out);
+  for (const char* format : {" --csv", " --json", " --npz"}) {
+    EXPECT_EQ(run("export " + part + format).out, run("export " + whole + format).out) << format;
+  }
+  EXPECT_EQ(read_text(file("part/config.toml")), read_text(file("whole/config.toml")));
+  EXPECT_EQ(run("icl train --quiet --extend 100 -o " + part).code, 0) << "it may be said again";
+}
+
+// Ctrl-C keeps every finished step and says how to go on.
+TEST_F(Comfort, InterruptedTrainingSaysHowToResume) {
+  const std::string command =
+      "icl train --quiet -s task.dim=2 -s train.batch=8 -s train.steps=60000 -s "
+      "train.checkpoints=2 --length 40 -o ";
+  const Outcome stopped =
+      shell("'" + esscher_program() + "' " + command +
+            "run & pid=$!\nfor i in $(seq 100); do [ -e "
+            "run/run.sqlite ] && break; sleep 0.05; done\nsleep 0.3\nkill -INT $pid\nwait $pid");
+  if (stopped.code == 0) GTEST_SKIP() << "the training ended before the signal";
+  EXPECT_EQ(stopped.code, 130) << stopped.err;
+  EXPECT_THAT(stopped.err,
+              ContainsRegex("interrupted: [0-9]+ of 60000 steps are finished and kept"));
+  EXPECT_THAT(stopped.err, HasSubstr("start the same command again to resume"));
+}
+
+}  // namespace
+}  // namespace esscher
