@@ -28,6 +28,8 @@ inline std::vector<ZooEntry> zoo() {
   const Matrix thin = zoo_matrix(2, d, 1);
   const Vector weights = Vector::LinSpaced(5, 1, 3);
   const Gaussian gaussian(zoo_vector(3, d), F * F.transpose());
+  const Matrix xcov = 0.5 * Matrix::Identity(d - 1, d - 1) + 0.3 * Matrix::Ones(d - 1, d - 1);
+  const Vector w = Vector::LinSpaced(d - 1, 0.8, -0.5);
   const AnyMeasure affine = Affine(zoo_vector(4, d), zoo_matrix(5, d, 2), Sphere(2, 1.5));
   const AnyMeasure product = Product({Rademacher(1), Uniform(2)});
   const AnyMeasure mixture =
@@ -43,6 +45,14 @@ inline std::vector<ZooEntry> zoo() {
       {"sphere", Sphere(d, 1.3)},
       {"ball", Ball(d, 2)},
       {"laplace", Laplace(d, 0.05)},
+      {"dirac", Dirac(zoo_vector(11, d))},
+      {"elliptical", Elliptical(zoo_vector(12, d), F * F.transpose(),
+                                {Vector::LinSpaced(3, 0, 1.5), Vector::LinSpaced(3, 1, 2)})},
+      {"single index tanh", SingleIndex(xcov, w, Link(LinkName::tanh), 0.2)},
+      {"single index relu", SingleIndex(xcov, w, Link(LinkName::relu))},
+      {"single index sign", SingleIndex(xcov, w, Link(LinkName::sign), 0.1)},
+      {"single index sin", SingleIndex(xcov, w, Link(LinkName::sin))},
+      {"single index square", SingleIndex(xcov, w, Link::polynomial(0.5, 1, 0.004), 0.3)},
       {"affine", affine},
       {"product", product},
       {"sum", Sum({product, Gaussian(0.3 * Matrix::Identity(d, d))})},

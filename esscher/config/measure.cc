@@ -6,10 +6,14 @@
 #include "esscher/measure/affine.h"
 #include "esscher/measure/categorical.h"
 #include "esscher/measure/coordinates.h"
+#include "esscher/measure/dirac.h"
+#include "esscher/measure/elliptical.h"
 #include "esscher/measure/gaussian.h"
 #include "esscher/measure/mixture.h"
 #include "esscher/measure/product.h"
+#include "esscher/measure/single_index.h"
 #include "esscher/measure/sphere.h"
+#include "esscher/measure/student.h"
 #include "esscher/measure/sum.h"
 
 namespace esscher {
@@ -106,10 +110,72 @@ AnyMeasure read_affine(const Table& table) {
   return Affine(shift, B, parts.front());
 }
 
+// The covariance of a law without other matrices, which fixes its dimension together with `mean`.
+Matrix read_cov(const Table& table, Index dim) {
+  if (table.has("dim")) {
+    const Index asked = table.integer("dim", kMatrixDims);
+    if (dim != kAnySize && asked != dim) table.fail("dim", std::to_string(dim));
+    dim = asked;
+  }
+  if (table.has("cov")) return read_cov_spec(table, "cov", dim);
+  if (dim == kAnySize) table.fail_table("expected dim, mean or cov");
+  return Matrix::Identity(dim, dim);
+}
+
+Vector mean_or_zero(const Table& table, Index dim) {
+  return table.has("mean") ? sized_vector(table, "mean", dim) : Vector(Vector::Zero(dim));
+}
+
+Index size_of_mean(const Table& table) {
+  return table.has("mean") ? table.vector("mean").size() : kAnySize;
+}
+
+AnyMeasure read_elliptical(const Table& table) {
+  const Matrix cov = read_cov(table, size_of_mean(table));
+  const Vector mean = mean_or_zero(table, cov.rows());
+  if (table.choice_or("radial", {"scales", "gamma"}, "scales") == "gamma") {
+    const double shape = table.number("shape", Range::positive());
+    return Elliptical(mean, cov, gamma_scales(shape, table.number("bound", Range::positive())));
+  }
+  const std::vector<double> values = table.numbers("scales", Range::at_least(0));
+  const auto n = static_cast<Index>(values.size());
+  const Vector weights =
+      table.has("weights") ? weight_vector(table, "weights", n) : Vector(Vector::Ones(n));
+  return Elliptical(mean, cov, {Eigen::Map<const Vector>(values.data(), n), weights});
+}
+
+AnyMeasure read_student(const Table& table) {
+  const double nu = table.number("nu", Range::positive());
+  const Matrix cov = read_cov(table, size_of_mean(table));
+  return Student(nu, mean_or_zero(table, cov.rows()), cov);
+}
+
+Link read_link(const Table& table) {
+  const auto name = table.enumerator_or("link", LinkName::tanh);
+  if (name != LinkName::polynomial) return Link(name);
+  const std::vector<double> c = table.numbers("coefficients");
+  if (c.empty() || c.size() > 3) table.fail("coefficients", "1 to 3 numbers: c0, c1, c2");
+  return Link::polynomial(c[0], c.size() > 1 ? c[1] : 0, c.size() > 2 ? c[2] : 0);
+}
+
+AnyMeasure read_single_index(const Table& table) {
+  const Vector index = table.vector("index");
+  const Link link = read_link(table);
+  const double noise = table.number_or("noise_variance", 0.0, Range::at_least(0));
+  const Matrix cov = table.has("cov") ? read_cov_spec(table, "cov", index.size())
+                                      : Matrix(Matrix::Identity(index.size(), index.size()));
+  return SingleIndex(cov, index, link, noise);
+}
+
 AnyMeasure make_measure(const Table& table) {
   const std::string type =
       table.choice("type", {"gaussian", "empirical", "rademacher", "uniform", "sphere", "ball",
-                            "categorical", "laplace", "mixture", "product", "affine", "sum"});
+                            "categorical", "laplace", "mixture", "product", "affine", "sum",
+                            "dirac", "elliptical", "student", "single_index"});
+  if (type == "dirac") return Dirac(table.vector("point"));
+  if (type == "elliptical") return read_elliptical(table);
+  if (type == "student") return read_student(table);
+  if (type == "single_index") return read_single_index(table);
   if (type == "gaussian") return read_gaussian(table);
   if (type == "empirical") return read_empirical(table);
   if (type == "categorical") return read_categorical(table);

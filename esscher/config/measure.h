@@ -9,6 +9,12 @@
 //              type = "mixture"      weights (equal unless given), [[measure.parts]]
 //              type = "product"      [[measure.parts]]       type = "sum"  [[measure.parts]]
 //              type = "affine"       shift = 0, matrix = I, one [[measure.parts]]
+//              type = "dirac"        point = [..]
+//              type = "elliptical"   mean = 0, cov, scales = [..], weights (equal unless given); or
+//                                    radial = "gamma", shape, bound
+//              type = "student"      nu, mean = 0, cov
+//              type = "single_index" index = [..], cov = 1.0, link = "tanh", noise_variance = 0,
+//                                    coefficients = [c0, c1, c2] of link = "polynomial"
 //   [attention]  U = I, V = I, or K, Q and V; score_scale = 1; kind = "softmax"
 //   [query]      points = [[..], ..] or z = [..] or file = "z.npy", or a measure table
 #pragma once

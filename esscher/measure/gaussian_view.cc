@@ -1,9 +1,12 @@
 #include "esscher/measure/gaussian_view.h"
 
 #include "esscher/measure/affine.h"
+#include "esscher/measure/dirac.h"
+#include "esscher/measure/elliptical.h"
 #include "esscher/measure/gaussian.h"
 #include "esscher/measure/mixture.h"
 #include "esscher/measure/product.h"
+#include "esscher/measure/single_index.h"
 #include "esscher/measure/sum.h"
 
 namespace esscher {
@@ -72,6 +75,19 @@ Law mixed(const Mixture& mixture) {
   return out;
 }
 
+// One Gaussian per factor of the covariance.
+Law scaled(const Elliptical& law) {
+  std::vector<double> weights;
+  GaussianMixtureLaw out;
+  for (Index i = 0; i < law.scales().size(); ++i) {
+    if (law.weights()(i) == 0) continue;
+    weights.push_back(law.weights()(i));
+    out.components.push_back({law.mean(), law.scales()(i) * law.cov()});
+  }
+  out.weights = Eigen::Map<const Vector>(weights.data(), static_cast<Index>(weights.size()));
+  return out;
+}
+
 }  // namespace
 
 std::optional<GaussianLaw> gaussian_law(const AnyMeasure& measure) {
@@ -83,6 +99,14 @@ std::optional<GaussianLaw> gaussian_law(const AnyMeasure& measure) {
 std::optional<GaussianMixtureLaw> gaussian_mixture_law(const AnyMeasure& measure) {
   if (const auto* gaussian = measure.as<Gaussian>()) {
     return GaussianMixtureLaw{Vector::Ones(1), {{gaussian->mean(), gaussian->cov()}}};
+  }
+  if (const auto* dirac = measure.as<Dirac>()) {
+    return GaussianMixtureLaw{Vector::Ones(1),
+                              {{dirac->point(), Matrix::Zero(measure.dim(), measure.dim())}}};
+  }
+  if (const auto* elliptical = measure.as<Elliptical>()) return scaled(*elliptical);
+  if (const auto* single = measure.as<SingleIndex>()) {
+    return gaussian_mixture_law(single->expanded());
   }
   if (const auto* affine = measure.as<Affine>()) {
     Law law = gaussian_mixture_law(affine->inner());

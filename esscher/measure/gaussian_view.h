@@ -19,13 +19,13 @@ struct GaussianMixtureLaw {
   std::vector<GaussianLaw> components;  // [k]
 };
 
-// Recognises Gaussians, affine images, products and sums of Gaussians, and mixtures of these with
-// one component. Empty for any other measure.
+// Recognises Gaussians, points (Dirac), affine images, products and sums of them, single-index laws
+// of an affine link, and mixtures of these with one component. Empty for any other measure.
 std::optional<GaussianLaw> gaussian_law(const AnyMeasure& measure);
 
-// Recognises all of the above (with one component), mixtures of mixtures, and affine images,
-// products and sums of mixtures, whose components multiply out. Empty for any other measure and
-// beyond kMaxMixtureComponents components.
+// Recognises all of the above (with one component), elliptical laws, mixtures of mixtures, and
+// affine images, products and sums of mixtures, whose components multiply out. Empty for any other
+// measure and beyond kMaxMixtureComponents components.
 inline constexpr Index kMaxMixtureComponents = 10000;
 std::optional<GaussianMixtureLaw> gaussian_mixture_law(const AnyMeasure& measure);
 

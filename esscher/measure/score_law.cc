@@ -9,9 +9,13 @@
 #include "esscher/measure/affine.h"
 #include "esscher/measure/categorical.h"
 #include "esscher/measure/coordinates.h"
+#include "esscher/measure/dirac.h"
+#include "esscher/measure/elliptical.h"
 #include "esscher/measure/gaussian.h"
+#include "esscher/measure/link_pair.h"
 #include "esscher/measure/mixture.h"
 #include "esscher/measure/product.h"
+#include "esscher/measure/single_index.h"
 #include "esscher/measure/sphere.h"
 #include "esscher/measure/sum.h"
 
@@ -27,7 +31,7 @@ constexpr double kMaxNodeTau = 40;
 template <class... M>
 struct Types {};
 using Served = Types<Gaussian, Mixture, Affine, Product, Sum, Empirical, Categorical, Sphere, Ball,
-                     Rademacher, Uniform, Laplace>;
+                     Rademacher, Uniform, Laplace, Dirac, Elliptical, LinkPair, SingleIndex>;
 
 template <class Visit, class... M>
 bool visit_one_of(Types<M...>, const AnyMeasure& mu, const Visit& visit) {
@@ -72,6 +76,64 @@ ScoreLaw nodes(const Gaussian& mu, const ScoreReading& r) {
   const double rest = std::max(0.0, trace - Vb.squaredNorm());
   return score_nodes((tau * g.x).array() + r.a.dot(mu.mean()), g.w, mean,
                      Vector::Constant(g.x.size(), rest), r.c);
+}
+
+ScoreLaw nodes(const Dirac& mu, const ScoreReading& r) {
+  return constant_score(r.a.dot(mu.point()), r.V * mu.point(), 0, r.c);
+}
+
+// A Gaussian per factor of the covariance.
+ScoreLaw nodes(const Elliptical& mu, const ScoreReading& r) {
+  std::vector<ScoreLaw> parts;
+  for (Index i = 0; i < mu.scales().size(); ++i) {
+    parts.push_back(nodes(Gaussian(mu.mean(), mu.scales()(i) * mu.cov()), r));
+  }
+  return mixed(mu.weights(), parts);
+}
+
+ScoreLaw nodes(const SingleIndex& mu, const ScoreReading& r) { return score_law(mu.expanded(), r); }
+
+// s = c v + beta g(rho v), v ~ N(0,1). Panels of v are split at the kinks and are short enough for
+// the density, for g, which varies on the scale 1 of its argument, and for the score. They reach as
+// far as e^{2s} moves the mass of v.
+ScoreLaw nodes(const LinkPair& mu, const ScoreReading& r) {
+  constexpr double kReach = 8.8, kSteepest = 1.2;  // |g'| of the bounded links is below this
+  const Link& link = mu.link();
+  const double rho = mu.rho(), c = rho * r.a(0), beta = r.a(1), size = std::abs(beta);
+  double reach = kReach, steepness = kSteepest;
+  if (const Vector& k = link.coefficients(); k.size() > 0) {
+    const double bend = 4 * beta * k(2) * rho * rho;
+    const double spread = bend < 0.9 ? 1 / std::sqrt(1 - std::max(0.0, bend)) : 1;
+    reach = kReach * spread +
+            (bend < 0.9 ? 2 * (std::abs(c) + size * std::abs(k(1)) * rho) : 0) * spread * spread;
+    steepness = std::abs(k(1)) + 2 * std::abs(k(2)) * rho * reach;
+  } else {
+    steepness = std::max(steepness, 2 * link.slope());
+    reach = std::hypot(kReach, std::sqrt(8 * size * link.offset())) +
+            2 * (std::abs(c) + size * link.slope() * rho);
+  }
+  const double rate = std::abs(c) + size * steepness * rho;  // of the score, per v
+  check_reach("single_index", reach * rate);
+  const double panel = std::min({1.0, 1 / rho, kScorePanel / rate});
+  std::vector<double> breaks = {-reach, 0, reach};
+  for (const double kink : link.kinks()) {
+    if (std::abs(kink) < reach * rho) breaks.push_back(kink / rho);
+  }
+  std::sort(breaks.begin(), breaks.end());
+  std::vector<ScoreLaw> parts;
+  Vector weights(static_cast<Index>(breaks.size()) - 1);
+  for (Index i = 0; i < weights.size(); ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    const PanelRule v = panel_rule(breaks[at], breaks[at + 1], panel);
+    const Vector H = rho * v.x;
+    Vector p = v.w.array() * (-0.5 * v.x.array().square()).exp() / std::sqrt(2 * std::numbers::pi);
+    Matrix points(H.size(), 2);
+    for (Index j = 0; j < H.size(); ++j) points.row(j) << H(j), link(H(j));
+    weights(i) = 1;
+    parts.push_back(
+        score_nodes(points * r.a, p, points * r.V.transpose(), Vector::Zero(H.size()), r.c));
+  }
+  return mixed(weights, parts);
 }
 
 ScoreLaw atoms(const Vector& s, const Vector& p, const Matrix& values, const ScoreReading& r) {

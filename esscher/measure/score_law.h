@@ -23,6 +23,10 @@
 //   product, sum, iid coordinates         all sums of nodes up to kMaxNodes of them, then
 //                                         convolution on a lattice of step 1/16
 //   mixture, affine image                 the nodes of its parts
+//   Dirac                                 one node
+//   elliptical                            a Gaussian per factor of the covariance
+//   single index                          Gauss-Legendre panels of w'x, split at the kinks of the
+//                                         link, plus an independent Gaussian; at any beta
 #pragma once
 
 #include <vector>

@@ -6,11 +6,16 @@
 #include "esscher/measure/affine.h"
 #include "esscher/measure/categorical.h"
 #include "esscher/measure/coordinates.h"
+#include "esscher/measure/dirac.h"
+#include "esscher/measure/elliptical.h"
 #include "esscher/measure/gaussian.h"
 #include "esscher/measure/gaussian_view.h"
+#include "esscher/measure/link_pair.h"
 #include "esscher/measure/mixture.h"
 #include "esscher/measure/product.h"
+#include "esscher/measure/single_index.h"
 #include "esscher/measure/sphere.h"
+#include "esscher/measure/student.h"
 #include "esscher/measure/sum.h"
 
 namespace esscher {
@@ -21,7 +26,7 @@ using Growth = std::optional<TailGrowth>;
 bool is_bounded(const AnyMeasure& mu) {
   return mu.as<Empirical>() != nullptr || mu.as<Categorical>() != nullptr ||
          mu.as<Rademacher>() != nullptr || mu.as<Uniform>() != nullptr ||
-         mu.as<Sphere>() != nullptr || mu.as<Ball>() != nullptr;
+         mu.as<Sphere>() != nullptr || mu.as<Ball>() != nullptr || mu.as<Dirac>() != nullptr;
 }
 
 Matrix block_diagonal(const Matrix& a, const Matrix& b) {
@@ -61,6 +66,24 @@ Growth mixed(const Mixture& mixture) {
   return out;
 }
 
+Growth scaled(const Elliptical& law) {
+  const Matrix zero = Matrix::Zero(law.dim(), law.dim());
+  double largest = 0;
+  for (Index i = 0; i < law.scales().size(); ++i) {
+    if (law.weights()(i) > 0) largest = std::max(largest, law.scales()(i));
+  }
+  return TailGrowth{{largest * law.cov()}, zero};
+}
+
+// A link that grows has different forms on different sides, and a link of degree two is wild on one
+// side only: neither is of this shape.
+Growth of_link(const LinkPair& pair) {
+  if (!pair.link().is_bounded()) return std::nullopt;
+  Matrix form = Matrix::Zero(2, 2);
+  form(0, 0) = pair.rho() * pair.rho();
+  return TailGrowth{{form}, Matrix::Zero(2, 2)};
+}
+
 }  // namespace
 
 bool TailGrowth::bounded() const {
@@ -72,6 +95,10 @@ std::optional<TailGrowth> tail_growth(const AnyMeasure& measure) {
   const Matrix zero = Matrix::Zero(measure.dim(), measure.dim());
   if (const auto* gaussian = measure.as<Gaussian>()) return TailGrowth{{gaussian->cov()}, zero};
   if (is_bounded(measure)) return TailGrowth{{zero}, zero};
+  if (const auto* elliptical = measure.as<Elliptical>()) return scaled(*elliptical);
+  if (const auto* student = measure.as<Student>()) return TailGrowth{{zero}, student->cov()};
+  if (const auto* single = measure.as<SingleIndex>()) return tail_growth(single->expanded());
+  if (const auto* pair = measure.as<LinkPair>()) return of_link(*pair);
   if (measure.as<Laplace>() != nullptr) {
     return TailGrowth{{zero}, Matrix::Identity(measure.dim(), measure.dim())};
   }

@@ -8,6 +8,8 @@
 //
 //   Gaussian {G}, 0    bounded laws {0}, 0    Laplace {0}, I    affine images B G B', B E B'
 //   products blocks    sums: sums of forms    mixtures: the forms of all components
+//   elliptical {largest factor times G}, 0    Student {0}, G
+//   single-index laws of a bounded link: that of x and of the noise
 #pragma once
 
 #include <optional>
@@ -25,7 +27,8 @@ struct TailGrowth {
   [[nodiscard]] bool bounded() const;
 };
 
-// Empty for a measure of a user, and beyond kMaxMixtureComponents forms.
+// Empty for a measure of a user, for single-index laws of other links, and beyond
+// kMaxMixtureComponents forms.
 std::optional<TailGrowth> tail_growth(const AnyMeasure& measure);
 
 }  // namespace esscher

@@ -10,7 +10,7 @@ Measures give their ``parameters`` back, pickle, copy, and combine by operators 
 
 from __future__ import annotations
 
-from typing import Any, Iterable, List, Optional, Union
+from typing import Any, Callable, Iterable, List, Optional, Union
 
 import numpy as np
 
@@ -253,6 +253,98 @@ class Categorical(Measure):
     def probs(self) -> Array:
         """[d], sum 1."""
         return _esscher.weights(self)
+
+
+class Dirac(Measure):
+    """All mass on one point [d].
+
+    >>> import esscher as es
+    >>> es.Dirac([1.0, 2.0]).tilted_mean([5.0, 0.0])
+    array([1., 2.])
+    """
+
+    def __init__(self, point: ArrayLike) -> None:
+        super().__init__(_esscher.dirac(point))
+
+
+class Elliptical(Measure):
+    """Scale mixture of Gaussians: the covariance is ``scales[i] * cov`` with probability ``weights[i]``.
+
+    Lambda(a) = <a,m> + log sum p_i exp(w_i a'Ga/2).
+
+    >>> import esscher as es
+    >>> law = es.Elliptical([[1.0]], scales=[0.5, 2.0])
+    >>> float(law.tilted_cov([0.0])[0, 0])
+    1.25
+    """
+
+    def __init__(
+        self,
+        cov: ArrayLike,
+        scales: ArrayLike,
+        weights: Optional[ArrayLike] = None,
+        mean: Optional[ArrayLike] = None,
+    ) -> None:
+        super().__init__(_esscher.elliptical(cov, scales, weights, mean))
+
+    @classmethod
+    def gamma(
+        cls, cov: ArrayLike, shape: float, bound: float, mean: Optional[ArrayLike] = None
+    ) -> Elliptical:
+        """The factor is a gamma law of mean 1 and this shape, cut off at ``bound``, at 64 Gauss nodes.
+
+        >>> import esscher as es
+        >>> round(float(es.Elliptical.gamma([[1.0]], shape=2.0, bound=6.0).second_moment()[0, 0]), 6)
+        0.999558
+        """
+        scales, weights = _esscher.gamma_scales(shape, bound)
+        return cls(cov, scales, weights, mean)
+
+
+class Student(Measure):
+    """Student tokens with nu degrees of freedom; ``cov`` is the covariance of the Gaussian inside.
+
+    Lambda is infinite, so prompts have no limit; finite prompts are served.
+
+    >>> import esscher as es
+    >>> law = es.Student(5, [[1.0]])
+    >>> float(law.second_moment()[0, 0].round(6))
+    1.666667
+    >>> law.log_mgf([1.0])
+    Traceback (most recent call last):
+    ...
+    esscher.errors.DomainError: student: Lambda(a) is infinite at every tilt a with Ga != 0, because the tails of nu = 5 are polynomial; such prompts have no limit, finite ones are served
+    """
+
+    def __init__(self, nu: float, cov: ArrayLike, mean: Optional[ArrayLike] = None) -> None:
+        super().__init__(_esscher.student(nu, cov, mean))
+
+
+class SingleIndex(Measure):
+    """Tokens (x, y) with x ~ N(0, cov) [d] and y = link(index . x) + noise.
+
+    ``link`` is "sign", "probit", "tanh", "relu", "sin", "erf", "polynomial" (with ``coefficients``
+    c0, c1, c2) or a function of an array, smooth between its ``kinks`` and of at most linear growth.
+
+    >>> import numpy as np, esscher as es
+    >>> law = es.SingleIndex([[1.0]], [1.0], link="sign")
+    >>> round(float(law.tilted_mean([0.5, 0.0])[1]), 6)     # 2 Phi(0.5) - 1
+    0.382925
+    >>> own = es.SingleIndex([[1.0]], [1.0], link=np.abs, kinks=[0.0])
+    >>> round(float(own.mean()[1]), 6)                        # sqrt(2/pi)
+    0.797885
+    """
+
+    def __init__(
+        self,
+        cov: ArrayLike,
+        index: ArrayLike,
+        link: Union[str, Callable[[Array], ArrayLike]] = "tanh",
+        noise_variance: float = 0.0,
+        coefficients: Optional[ArrayLike] = None,
+        kinks: Optional[ArrayLike] = None,
+    ) -> None:
+        super().__init__(_esscher.single_index(cov, index, link, noise_variance, coefficients, kinks))
 
 
 class Affine(Measure):

@@ -1,4 +1,7 @@
+#include <algorithm>
 #include <functional>
+#include <memory>
+#include <span>
 #include <vector>
 
 #include "arrays.h"
@@ -68,6 +71,43 @@ py::array tokens_of(const py::object& self) {
   return view;
 }
 
+// A function of Python that takes and gives an array. It is called with the GIL, from any thread.
+LinkFunction python_link(const py::object& call) {
+  const std::shared_ptr<py::object> kept(new py::object(call), [](py::object* held) {
+    const py::gil_scoped_acquire gil;
+    delete held;
+  });
+  return [kept](std::span<const double> t, std::span<double> values) {
+    const py::gil_scoped_acquire gil;
+    const py::array_t<double> argument(static_cast<py::ssize_t>(t.size()), t.data());
+    const py::object answer = (*kept)(argument);
+    const VectorIn y = vector_in("single_index", "link(t)", answer);
+    check_dimension("single_index", "link(t)", y.view().size(), static_cast<long>(t.size()));
+    std::copy(y.view().data(), y.view().data() + y.view().size(), values.begin());
+  };
+}
+
+Link link_in(const py::object& link, const py::object& coefficients, const py::object& kinks) {
+  if (!py::isinstance<py::str>(link)) {
+    std::vector<double> at;
+    if (!kinks.is_none()) {
+      const VectorIn given = vector_in("single_index", "kinks", kinks);
+      at.assign(given.view().data(), given.view().data() + given.view().size());
+    }
+    return Link::custom(python_link(link), at);
+  }
+  const auto name = parse_enum<LinkName>(py::cast<std::string>(link));
+  if (name != LinkName::polynomial) return Link(name);
+  const VectorIn c = vector_in("single_index", "coefficients", coefficients);
+  if (c.view().size() < 1 || c.view().size() > 3) {
+    throw_argument("single_index", "coefficients", std::to_string(c.view().size()) + " numbers",
+                   "1 to 3: c0, c1, c2");
+  }
+  Vector all = Vector::Zero(3);
+  all.head(c.view().size()) = c.view();
+  return Link::polynomial(all(0), all(1), all(2));
+}
+
 void bind_factories(py::module_& m) {
   m.def("measure", [](const py::object& value) { return measure_in("measure", value); });
   m.def("empirical", [](const py::object& tokens, const py::object& weights) -> AnyMeasure {
@@ -88,6 +128,35 @@ void bind_factories(py::module_& m) {
   m.def("categorical", [](const py::object& probs) -> AnyMeasure {
     return Categorical(vector_in("categorical", "probs", probs).view());
   });
+  m.def("dirac", [](const py::object& point) -> AnyMeasure {
+    return Dirac(vector_in("dirac", "point", point).view());
+  });
+  m.def("elliptical",
+        [](const py::object& cov, const py::object& scales, const py::object& weights,
+           const py::object& mean) -> AnyMeasure {
+          const MatrixIn G = matrix_in("elliptical", "cov", cov);
+          const VectorIn w = vector_in("elliptical", "scales", scales);
+          ScaleLaw law{w.view(), Vector::Ones(w.view().size())};
+          if (!weights.is_none()) law.weights = vector_in("elliptical", "weights", weights).view();
+          if (mean.is_none()) return Elliptical(G.view(), law);
+          return Elliptical(vector_in("elliptical", "mean", mean).view(), G.view(), law);
+        });
+  m.def("gamma_scales", [](double shape, double bound) {
+    const ScaleLaw law = gamma_scales(shape, bound);
+    return py::make_tuple(out(VectorView(law.scales)), out(VectorView(law.weights)));
+  });
+  m.def("student", [](double nu, const py::object& cov, const py::object& mean) -> AnyMeasure {
+    const MatrixIn G = matrix_in("student", "cov", cov);
+    if (mean.is_none()) return Student(nu, G.view());
+    return Student(nu, vector_in("student", "mean", mean).view(), G.view());
+  });
+  m.def("single_index",
+        [](const py::object& cov, const py::object& index, const py::object& link, double noise,
+           const py::object& coefficients, const py::object& kinks) -> AnyMeasure {
+          const MatrixIn G = matrix_in("single_index", "cov", cov);
+          const VectorIn w = vector_in("single_index", "index", index);
+          return SingleIndex(G.view(), w.view(), link_in(link, coefficients, kinks), noise);
+        });
   m.def("affine",
         [](const py::object& c, const py::object& B, const py::object& inner) -> AnyMeasure {
           return Affine(vector_in("affine", "c", c).view(), matrix_in("affine", "B", B).view(),

@@ -17,6 +17,12 @@ CASES = {
     "sphere": es.Sphere(2, 1.5),
     "ball": es.Ball(2, 1.5),
     "categorical": es.Categorical([1, 2]),
+    "dirac": es.Dirac([0.5, -1.0]),
+    "elliptical": es.Elliptical(G, [0.5, 2.0], [3, 1], [0.3, -0.2]),
+    "gamma": es.Elliptical.gamma(G, shape=2.0, bound=3.0),
+    "tanh": es.SingleIndex([[0.7]], [1.2], noise_variance=0.1),
+    "polynomial": es.SingleIndex([[0.7]], [1.2], link="polynomial", coefficients=[1.0, 0.5, 0.1]),
+    "own link": es.SingleIndex([[0.7]], [1.2], link=np.abs, kinks=[0.0]),
     "affine": es.Affine([1.0, 0.0], [[1.0], [2.0]], es.Uniform(1)),
     "product": es.Product([es.Rademacher(1), es.Gaussian([[0.7]])]),
     "sum": es.Sum([es.Rademacher(2), es.Gaussian(G)]),
@@ -51,6 +57,22 @@ def test_names_and_cardinality():
     assert CASES["mixture"].name == "mixture"
     assert [part.name for part in CASES["mixture"].components] == ["gaussian", "sphere"]
     assert es.Laplace(1).sub_gaussian() == math.inf
+
+
+def test_a_link_of_your_own_is_the_built_in_one():
+    own = es.SingleIndex([[0.7]], [1.2], link=np.tanh, noise_variance=0.1)
+    np.testing.assert_allclose(own.tilted_mean([0.4, 1.3]), CASES["tanh"].tilted_mean([0.4, 1.3]), rtol=1e-12)
+    with pytest.raises(es.ArgumentError, match="at most linear growth"):
+        es.SingleIndex([[1.0]], [1.0], link=np.square)
+    with pytest.raises(ZeroDivisionError):
+        es.SingleIndex([[1.0]], [1.0], link=lambda t: 1 // 0)
+
+
+def test_student_prompts_have_no_limit():
+    law = es.Student(5, G)
+    assert law.sample(1, 7).tokens.shape == (7, 2)
+    with pytest.raises(es.DomainError, match="no limit"):
+        es.Attention(U=np.eye(2))(law, [1.0, 0.0])
 
 
 def test_float32_and_strides_and_integers():

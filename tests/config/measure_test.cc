@@ -45,6 +45,12 @@ TEST(ReadMeasure, EveryType) {
            {"type = 'ball'\ndim = 3", "ball", 3},
            {"type = 'laplace'\ndim = 3\nb = 0.5", "laplace", 3},
            {"type = 'categorical'\nprobs = [0.5, 0.5]", "categorical", 2},
+           {"type = 'dirac'\npoint = [1, 2, 3]", "dirac", 3},
+           {"type = 'elliptical'\ndim = 2\nscales = [1, 2]", "elliptical", 2},
+           {"type = 'elliptical'\ncov = [[1]]\nradial = 'gamma'\nshape = 2\nbound = 3",
+            "elliptical", 1},
+           {"type = 'student'\nnu = 5\nmean = [1, 2]", "student", 2},
+           {"type = 'single_index'\nindex = [1, 2]\nlink = 'sign'", "single_index", 3},
            {"type = 'categorical'\ndim = 4", "categorical", 4},
            {"type = 'product'\nparts = [{type = 'uniform', dim = 1}, {type = 'ball', dim = 2}]",
             "product", 3},
@@ -69,6 +75,9 @@ TEST(ReadMeasure, ParametersAreUsed) {
            {"type = 'empirical'\ntokens = [[1], [4]]\nweights = [3, 1]",
             0.75 * std::exp(a) + 0.25 * std::exp(4 * a)},
            {"type = 'rademacher'\ndim = 1", std::cosh(a)},
+           {"type = 'dirac'\npoint = [3]", std::exp(3 * a)},
+           {"type = 'elliptical'\nmean = [2]\ncov = 3.0\nscales = [0, 2]\nweights = [1, 3]",
+            std::exp(2 * a) * (0.25 + 0.75 * std::exp(3 * a * a))},
            {"type = 'sphere'\ndim = 1\nradius = 2", std::cosh(2 * a)},
            {"type = 'ball'\ndim = 1\nradius = 2", std::sinh(2 * a) / (2 * a)},
            {"type = 'laplace'\ndim = 1\nb = 0.5", 1 / (1 - a * a / 4)},
@@ -83,6 +92,15 @@ TEST(ReadMeasure, ParametersAreUsed) {
        }) {
     EXPECT_TRUE(close(measure(text).log_mgf(Vector::Constant(1, a)), std::log(mgf), 1e-13)) << text;
   }
+}
+
+TEST(ReadMeasure, SingleIndexKeysAreUsed) {
+  const AnyMeasure mu = measure(
+      "type = 'single_index'\nindex = [2]\ncov = 0.25\nlink = 'polynomial'\n"
+      "coefficients = [1, 3]\nnoise_variance = 0.5");
+  // x ~ N(0, 1/4), y = 1 + 6 x + noise.
+  EXPECT_TRUE(close(mu.mean(), Vector{{0.0, 1.0}}, 1e-15));
+  EXPECT_TRUE(close(mu.second_moment(), Matrix{{0.25, 1.5}, {1.5, 10.5}}, 1e-14));
 }
 
 TEST(ReadMeasure, NestedParts) {
@@ -140,6 +158,22 @@ TEST(ReadMeasure, ErrorsNameLineKeyAndValue) {
                 "measure.radius is -1, expected a number > 0"},
            Case{"type = 'laplace'\ndim = 1\nb = 0", "measure.b is 0, expected a number > 0"},
            Case{"type = 'gaussian'", "t.toml:1: measure: expected dim, mean or cov"},
+           Case{"type = 'dirac'", "measure.point is missing"},
+           Case{"type = 'student'\ndim = 2", "measure.nu is missing"},
+           Case{"type = 'student'\ndim = 2\nnu = 0", "measure.nu is 0, expected a number > 0"},
+           Case{"type = 'elliptical'\ndim = 1", "measure.scales is missing"},
+           Case{"type = 'elliptical'\nmean = [1]\ndim = 2\nscales = [1]", "measure.dim is 2"},
+           Case{"type = 'elliptical'\ndim = 1\nscales = [1, -1]", "measure.scales[1] is -1"},
+           Case{"type = 'elliptical'\ndim = 1\nradial = 'gamma'\nshape = 50\nbound = 10",
+                "shape * bound is 500"},
+           Case{"type = 'elliptical'\ndim = 1\nscales = [1]\nshape = 2",
+                "unknown key measure.shape"},
+           Case{"type = 'single_index'\nlink = 'sign'", "measure.index is missing"},
+           Case{"type = 'single_index'\nindex = [1]\nlink = 'tahn'",
+                "measure.link is \"tahn\", expected one of"},
+           Case{"type = 'single_index'\nindex = [1]\nlink = 'polynomial'\n"
+                "coefficients = [1, 2, 3, 4]",
+                "expected 1 to 3 numbers"},
            Case{"type = 'gaussian'\nmean = []", "measure.mean is [], expected 1 to 16384 numbers"},
            Case{"type = 'gaussian'\ndim = 1000000", "measure.dim is 1000000, expected an integer"},
            Case{"type = 'gaussian'\ndim = 2\nmean = [1]",

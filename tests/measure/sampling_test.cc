@@ -66,6 +66,7 @@ TEST(Sampling, ShorterSamplesArePrefixes) {
     for (const Index n : {1, 2, 7, 36}) {
       EXPECT_TRUE(close(mu.sample(stream, n).tokens(), full.topRows(n), 0)) << label << " " << n;
     }
+    if (mu.tilted_cov(Vector::Zero(mu.dim())).isZero(0)) continue;  // nothing is random
     EXPECT_FALSE(close(mu.sample(stream.split(1), 37).tokens(), full, 0)) << label;
   }
 }

@@ -8,9 +8,12 @@
 #include "esscher/measure/affine.h"
 #include "esscher/measure/categorical.h"
 #include "esscher/measure/coordinates.h"
+#include "esscher/measure/dirac.h"
+#include "esscher/measure/elliptical.h"
 #include "esscher/measure/gaussian.h"
 #include "esscher/measure/mixture.h"
 #include "esscher/measure/product.h"
+#include "esscher/measure/single_index.h"
 #include "esscher/measure/sphere.h"
 #include "esscher/measure/sum.h"
 #include "tests/testing.h"
@@ -39,6 +42,13 @@ std::vector<AnyMeasure> measures() {
           Rademacher(4),
           Uniform(4),
           Laplace(4, 0.3),
+          Dirac(normals(20, 4, 1)),
+          Elliptical(normals(21, 4, 0.3), G, gamma_scales(2, 3)),
+          SingleIndex(G.topLeftCorner(3, 3), normals(22, 3, 1), Link(LinkName::tanh), 0.1),
+          SingleIndex(G.topLeftCorner(3, 3), normals(22, 3, 1), Link(LinkName::relu)),
+          SingleIndex(G.topLeftCorner(3, 3), normals(22, 3, 1), Link(LinkName::sign), 0.2),
+          SingleIndex(G.topLeftCorner(3, 3), normals(22, 3, 2), Link(LinkName::sin), 0.1),
+          SingleIndex(G.topLeftCorner(3, 3), normals(22, 3, 1), Link::polynomial(1, 1, 0.01)),
           few,
           Affine(normals(5, 4, 1), random_matrix(Stream(6), 4, 5), Sphere(5, 1)),
           Affine(normals(5, 4, 1), random_matrix(Stream(6), 4, 16, 0.4), Rademacher(16)),
