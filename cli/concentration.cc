@@ -10,7 +10,9 @@
 #include "cli/concentration_text.h"
 #include "cli/dry_run.h"
 #include "cli/execute.h"
+#include "cli/sup.h"
 #include "cli/verbs.h"
+#include "esscher/base/error.h"
 #include "esscher/config/presets.h"
 #include "esscher/config/sweep.h"
 #include "esscher/measure/gaussian.h"
@@ -31,6 +33,8 @@ struct ConcentrationOptions {
   std::string bound;
   std::vector<double> sigmas;
   bool gaussian_fit = false;
+  std::string metric;  // "sup": the worst query of a ball instead of an average
+  double radius = 0;
 };
 
 // Tokens replaced by the Gaussian with their mean and covariance.
@@ -102,6 +106,11 @@ DryRun estimate(const Problem& problem, const StudyOptions& sweep, const Study& 
 void execute(const Globals& globals, const ConcentrationOptions& options) {
   Config config = globals.load_config(options.preset);
   set_tokens(config, options.tokens);
+  if (!options.metric.empty()) {
+    execute_sup(globals, config, options.radius);
+    return;
+  }
+  if (options.radius > 0) throw ConfigError("--radius belongs to --metric sup; give both");
   const Problem problem = read_problem(config.root());
   const StudyOptions sweep = read_sweep(config.root(), globals.seed);
   allow_preset(config.root());
@@ -181,6 +190,11 @@ void add_concentration(const Command& app, Globals& globals) {
   verb.flag("--gaussian-fit", options->gaussian_fit,
             "the same study for the Gaussian with the mean and covariance of the tokens, as "
             "\"gaussian_fit\"");
+  verb.option("--metric", options->metric,
+              "the mean over prompts of the largest error of all queries with |z| <= --radius")
+      .type_name("sup")
+      .one_of({"sup"});
+  verb.option("--radius", options->radius, "radius of the ball of --metric sup").positive();
   verb.run([&globals, options] { execute(globals, *options); });
 }
 

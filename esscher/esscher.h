@@ -31,6 +31,7 @@
 #include "esscher/measure/score_law.h"
 #include "esscher/measure/single_index.h"
 #include "esscher/measure/sphere.h"
+#include "esscher/measure/stationary.h"
 #include "esscher/measure/student.h"
 #include "esscher/measure/sum.h"
 #include "esscher/prompt/engine.h"

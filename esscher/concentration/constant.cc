@@ -2,8 +2,10 @@
 
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "esscher/base/error.h"
+#include "esscher/measure/stationary.h"
 
 namespace esscher {
 namespace {
@@ -20,10 +22,50 @@ double gradient_moment(const AnyMeasure& mu, const Vector& b, const Vector& delt
          2 * trace(Y * Ca * W, second) + trace(W * Ca, Y * Ca);
 }
 
+// E <yy' - G, y~y~' - G> in the metric of W and Y, of a Gaussian pair with means d, d~, covariances
+// G and Cov(y, y~) = K. With M = E yy', M~ = E y~y~', N = E yy~':
+//   <W,N><Y,N> + tr W M~ Y M + tr W N'Y N' - 2 (d'W d~)(d'Y d~)
+//   - tr W G Y M - tr W G Y M~ + tr W G Y G
+double pair_moment(const Matrix& G, const Matrix& K, const Vector& d, const Vector& e,
+                   const Matrix& W, const Matrix& Y) {
+  const Matrix M = G + d * d.transpose(), E = G + e * e.transpose(), N = K + d * e.transpose();
+  const Matrix WG = W * G, YM = Y * M, Nt = N.transpose();
+  const auto trace = [](const Matrix& A, const Matrix& B) {
+    return A.cwiseProduct(B.transpose()).sum();
+  };
+  return W.cwiseProduct(N).sum() * Y.cwiseProduct(N).sum() + trace(W * E, YM) +
+         trace(W * Nt, Y * Nt) - 2 * d.dot(W * e) * d.dot(Y * e) - trace(WG, YM) -
+         trace(WG, Y * E) + trace(WG, Y * G);
+}
+
+double dependent_constant(const std::vector<Matrix>& lags, const MetricForm& form, const Vector& a,
+                          const VectorView& z) {
+  const Index d = a.size();
+  const Matrix W = form.left.gram(d);
+  const Matrix Y = form.of_covariance ? Matrix(form.right.scale2 * form.right.gram(d)) : Matrix();
+  double sum = 0;
+  for (std::size_t k = 0; k < lags.size(); ++k) {
+    const Matrix& K = lags[k];
+    const Vector ahead = K * a, back = K.transpose() * a;
+    const double moment = form.of_covariance ? pair_moment(lags[0], K, ahead, back, W, Y)
+                                             : W.cwiseProduct(K).sum() + ahead.dot(W * back);
+    sum += (k == 0 ? 1 : 2) * std::exp(a.dot(ahead)) * moment;  // lags k and -k are alike
+  }
+  return sum * (form.of_covariance ? form.query->norm2(z) : form.left.scale2);
+}
+
 }  // namespace
 
 double asymptotic_constant(Metric metric, const AnyMeasure& mu, const Attention& attention,
                            const VectorView& z) {
+  if (!is_dependent(mu)) return independent_constant(metric, mu, attention, z);
+  const auto lags = autocovariances(mu);
+  if (!lags) return std::numeric_limits<double>::quiet_NaN();
+  return dependent_constant(*lags, metric_form(metric, attention), attention.tilt(z), z);
+}
+
+double independent_constant(Metric metric, const AnyMeasure& mu, const Attention& attention,
+                            const VectorView& z) {
   const Vector a = attention.tilt(z);
   const Vector b = 2 * a;
   const Index d = attention.dim();

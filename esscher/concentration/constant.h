@@ -11,6 +11,15 @@
 // The gradients in U, K and Q need third and fourth cumulants of the measure tilted by 2a, which are
 // closed forms too (measure/higher_cumulants.h). A measure of a user without higher_cumulants()
 // gets them from differences of its covariance, to about 1e-8.
+//
+// Tokens that depend on each other (measure/stationary.h) have the same limit and another constant.
+// With G_k = Cov(z_0, z_k), y and y~ the deviations of a pair at lag k, tilted by (a, a): means
+// G_k a and G_k'a, covariances G and G_k,
+//
+//   output  sum over all integers k of e^{a'G_k a} [ tr V G_k V' + <V G_k a, V G_k'a> ]
+//   others  the same sum of e^{a'G_k a} E <X(y), X(y~)>, in closed form, because all is Gaussian
+//
+// kappa is this sum over its term k = 0: L such tokens are worth L/kappa independent ones.
 #pragma once
 
 #include "esscher/attention/attention.h"
@@ -20,8 +29,14 @@
 namespace esscher {
 
 // Infinite where Lambda(2a) is infinite; there the mean-square error falls more slowly than 1/L.
+// NaN where tokens depend on each other and their autocovariances are not known: a mixture, product
+// or sum of stationary sequences.
 double asymptotic_constant(Metric metric, const AnyMeasure& mu, const Attention& attention,
                            const VectorView& z);
+
+// The same for independent tokens of the law of one token of mu.
+double independent_constant(Metric metric, const AnyMeasure& mu, const Attention& attention,
+                            const VectorView& z);
 
 // Exponent of the slow regime, a prediction and not a theorem (one-big-jump heuristic):
 //   gamma = min(1, (sqrt(1 + 4/lambda) - 1)/2),  D(L) ~ L^-gamma up to powers of log L

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "esscher/base/number_text.h"
 #include "esscher/concentration/constant.h"
 #include "esscher/measure/tail_growth.h"
 
@@ -75,6 +76,16 @@ RegimeReport regime_report(double lambda, std::vector<double> constants, bool cl
   }
   report.constants = std::move(constants);
   report.text = regime_text(report.regime);
+  return report;
+}
+
+RegimeReport with_dependence(RegimeReport report, double alone) {
+  report.text += "; tokens depend on each other, so D(L) of finite prompts is simulated";
+  const double ratio = report.constants.front() / alone;
+  if (!std::isfinite(ratio)) return report;
+  report.kappa = ratio;
+  report.text += ", and L of them are worth L/kappa independent ones in the long run, kappa = " +
+                 brief(ratio, 4);
   return report;
 }
 

@@ -9,6 +9,7 @@
 // lambda = 1/2 on, however finite an average over drawn queries looks: there is no constant.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,6 +39,8 @@ struct RegimeReport {
   double lambda = 0;              // NaN unless tokens and queries have Gaussian tails
   double gamma = 1;               // predicted exponent; NaN where there is no prediction
   std::vector<double> constants;  // per metric; infinity where there is none
+  // The first constant over that of independent tokens; absent where tokens are independent.
+  std::optional<double> kappa = {};
   std::string text;
 };
 
@@ -48,6 +51,10 @@ struct QueryAverage {
   bool outside = false;   // Lambda(Uz) itself is infinite at some queries
 };
 QueryAverage query_average(const Problem& problem);
+
+// Adds kappa, and what it means, where tokens depend on each other. alone is the first constant of
+// independent tokens.
+RegimeReport with_dependence(RegimeReport report, double alone);
 
 // The regime by lambda, or by the constant of the first metric where lambda is NaN or below 1/2
 // without a closed form of the constant.

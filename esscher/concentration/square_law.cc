@@ -10,6 +10,7 @@
 #include "esscher/base/parallel.h"
 #include "esscher/concentration/constant.h"
 #include "esscher/measure/empirical.h"
+#include "esscher/measure/stationary.h"
 #include "esscher/random/stream.h"
 
 namespace esscher {
@@ -96,6 +97,10 @@ ErrorLaw law_at(Metric metric, const Problem& p, const Vector& z, const Matrix& 
   const Vector a = p.attention.tilt(z);
   ErrorLaw law{.constant = asymptotic_constant(metric, p.mu, p.attention, z)};
   if (!std::isfinite(law.constant)) return law;
+  if (is_dependent(p.mu)) {
+    const double alone = independent_constant(metric, p.mu, p.attention, z);
+    if (alone > 0) law.kappa = std::max(1.0, law.constant / alone);
+  }
   if (form.of_covariance) {
     const CovarianceErrors errors(form, p.mu, a, tokens);
     law.relative_variance = errors.relative_variance();
@@ -120,7 +125,8 @@ ErrorLaw law_at(Metric metric, const Problem& p, const Vector& z, const Matrix& 
 }  // namespace
 
 std::string ErrorLaw::flag(std::int64_t L) const {
-  const double length = static_cast<double>(L);
+  const double length = static_cast<double>(L) / kappa;
+  if (std::isnan(constant)) return "how these tokens depend on each other is not known";
   if (!std::isfinite(constant)) {
     return "the weights of tokens have no second moment, so that no number of prompts shows the "
            "error";
@@ -136,7 +142,7 @@ std::string ErrorLaw::flag(std::int64_t L) const {
   if (heaviness > 0.5 * length) {
     return "the prompt is short for an error of a covariance: rare tokens carry it";
   }
-  if (std::pow(light, length) * first * length > 0.02 * constant) {
+  if (std::pow(light, length) * first * length * kappa > 0.02 * constant) {
     return "rare prompts without any heavy token carry the error";
   }
   return {};

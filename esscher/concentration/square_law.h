@@ -18,7 +18,8 @@
 //   - the contributions w g of single tokens to an error of a covariance have a kurtosis
 //     E w^4 |g|^4 / (E w^2 |g|^2)^2 above L/2: the law of e is not yet normal;
 //   - prompts of light tokens only (weight below 1/4 of the average) are rare but carry the error.
-// There the interval is flagged.
+// There the interval is flagged. Tokens that depend on each other count as L/kappa (constant.h), and
+// the relative variance is that of independent ones.
 #pragma once
 
 #include <cstdint>
@@ -39,6 +40,7 @@ struct ErrorLaw {
   double sharpness = 0;          // Lambda(2a) - 2 Lambda(a)
   double kurtosis = 0;           // log kurtosis of the weights; infinite where it does not exist
   double heaviness = 0;          // kurtosis of w g; 0 for metrics of the mean, where weights tell
+  double kappa = 1;              // so many dependent tokens are worth one
   double light = 0;              // chance that a token weighs less than 1/4 of the average
 
   // Why prompts of L tokens cannot be trusted to show their mean; empty if they can.

@@ -14,6 +14,7 @@
 #include "esscher/concentration/square_law.h"
 #include "esscher/concentration/tau_law.h"
 #include "esscher/estimate/tails.h"
+#include "esscher/measure/stationary.h"
 #include "esscher/prompt/errors.h"
 #include "esscher/prompt/exact_gaussian.h"
 
@@ -202,17 +203,23 @@ RegimeReport Study::State::regime() const {
   const QueryAverage tails = query_average(problem);
   if (tails.infinite) {
     constants.assign(options.metrics.size(), HUGE_VAL);
-    return regime_report(tails.lambda, std::move(constants), false);
+    RegimeReport report = regime_report(tails.lambda, std::move(constants), false);
+    return is_dependent(problem.mu) ? with_dependence(std::move(report), HUGE_VAL) : report;
   }
-  for (Metric metric : options.metrics) {
+  const auto averaged = [this](Metric metric, const auto& constant) {
     Vector at_query(plan.queries.size());
     for (Index q = 0; q < at_query.size(); ++q) {
-      at_query[q] = asymptotic_constant(metric, problem.mu, problem.attention,
-                                        plan.queries.z.row(q).transpose());
+      at_query[q] =
+          constant(metric, problem.mu, problem.attention, plan.queries.z.row(q).transpose());
     }
-    constants.push_back(plan.queries.average(at_query));
+    return plan.queries.average(at_query);
+  };
+  for (Metric metric : options.metrics) {
+    constants.push_back(averaged(metric, asymptotic_constant));
   }
-  return regime_report(tails.lambda, std::move(constants), false);
+  RegimeReport report = regime_report(tails.lambda, std::move(constants), false);
+  if (!is_dependent(problem.mu)) return report;
+  return with_dependence(std::move(report), averaged(options.metrics[0], independent_constant));
 }
 
 std::int64_t Study::State::middle_length() const {

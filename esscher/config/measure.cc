@@ -13,6 +13,7 @@
 #include "esscher/measure/product.h"
 #include "esscher/measure/single_index.h"
 #include "esscher/measure/sphere.h"
+#include "esscher/measure/stationary.h"
 #include "esscher/measure/student.h"
 #include "esscher/measure/sum.h"
 
@@ -86,7 +87,12 @@ AnyMeasure read_categorical(const Table& table) {
 
 std::vector<AnyMeasure> read_parts(const Table& table) {
   std::vector<AnyMeasure> out;
-  for (const Table& part : table.tables("parts")) out.push_back(read_measure(part));
+  for (const Table& part : table.tables("parts")) {
+    out.push_back(read_measure(part));
+    if (is_dependent(out.back())) {
+      part.fail("type", "a law of independent tokens; a stationary sequence is a whole measure");
+    }
+  }
   return out;
 }
 
@@ -167,11 +173,42 @@ AnyMeasure read_single_index(const Table& table) {
   return SingleIndex(cov, index, link, noise);
 }
 
+// Coefficients of an autoregression: numbers, a matrix, or several matrices side by side [d, p d].
+std::vector<Matrix> read_coefficients(const Table& table, Index d) {
+  const Matrix I = Matrix::Identity(d, d);
+  std::vector<Matrix> out;
+  const ConfigValue::Array* array = table.value("ar").array();
+  if (array != nullptr && !array->empty() && array->front().array() == nullptr) {
+    for (const double x : table.numbers("ar")) out.emplace_back(x * I);
+    return out;
+  }
+  const bool is_rows = array != nullptr;
+  const Matrix all = is_rows ? table.matrix("ar") : read_matrix_spec(table, "ar", d, d);
+  if (all.rows() != d || all.cols() < d || all.cols() % d != 0) {
+    table.fail_because("ar", "shape is [" + std::to_string(all.rows()) + "," +
+                                 std::to_string(all.cols()) + "], expected [d,d], or [d,p d] for " +
+                                 "p matrices side by side, d = " + std::to_string(d));
+  }
+  for (Index k = 0; k < all.cols(); k += d) out.emplace_back(all.middleCols(k, d));
+  return out;
+}
+
+AnyMeasure read_stationary(const Table& table) {
+  const int ways =
+      int{table.has("autocorrelation")} + int{table.has("ar")} + int{table.has("file")};
+  if (ways != 1) table.fail_table("expected one of autocorrelation, ar or file");
+  if (table.has("file")) return Stationary::fit(read_matrix(table.file("file")));
+  const AnyMeasure of = read_measure(table.table("of"));
+  if (table.has("ar")) return Stationary::autoregressive(of, read_coefficients(table, of.dim()));
+  return Stationary::autocorrelated(of, table.vector("autocorrelation"));
+}
+
 AnyMeasure make_measure(const Table& table) {
   const std::string type =
       table.choice("type", {"gaussian", "empirical", "rademacher", "uniform", "sphere", "ball",
                             "categorical", "laplace", "mixture", "product", "affine", "sum",
-                            "dirac", "elliptical", "student", "single_index"});
+                            "dirac", "elliptical", "student", "single_index", "stationary"});
+  if (type == "stationary") return read_stationary(table);
   if (type == "dirac") return Dirac(table.vector("point"));
   if (type == "elliptical") return read_elliptical(table);
   if (type == "student") return read_student(table);
@@ -251,6 +288,7 @@ Query read_query(const Table& root, Index dim) {
   Index got = 0;
   if (table.has("type")) {
     out.law = read_measure(table);
+    if (is_dependent(*out.law)) table.fail("type", "a law of independent queries");
     got = out.law->dim();
   } else {
     key = table.has("points") ? "points" : table.has("z") ? "z" : "file";

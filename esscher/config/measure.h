@@ -15,6 +15,8 @@
 //              type = "student"      nu, mean = 0, cov
 //              type = "single_index" index = [..], cov = 1.0, link = "tanh", noise_variance = 0,
 //                                    coefficients = [c0, c1, c2] of link = "polynomial"
+//              type = "stationary"   autocorrelation = [r1, ..] or ar = A, with of = a measure table;
+//                                    or file = "tokens.npy", from which all is estimated
 //   [attention]  U = I, V = I, or K, Q and V; score_scale = 1; kind = "softmax"
 //   [query]      points = [[..], ..] or z = [..] or file = "z.npy", or a measure table
 #pragma once

@@ -28,6 +28,7 @@ Json regime_json(const StudyResult& result) {
     if (!constants.contains(metric)) put(constants, metric, regime.constants.at(k++));
   }
   out["constants"] = std::move(constants);
+  if (regime.kappa) out["kappa"] = *regime.kappa;
   out["text"] = regime.text;
   return out;
 }

@@ -15,6 +15,7 @@
 #include "esscher/measure/product.h"
 #include "esscher/measure/single_index.h"
 #include "esscher/measure/sphere.h"
+#include "esscher/measure/stationary.h"
 #include "esscher/measure/student.h"
 #include "esscher/measure/sum.h"
 
@@ -95,6 +96,9 @@ std::optional<TailGrowth> tail_growth(const AnyMeasure& measure) {
   const Matrix zero = Matrix::Zero(measure.dim(), measure.dim());
   if (const auto* gaussian = measure.as<Gaussian>()) return TailGrowth{{gaussian->cov()}, zero};
   if (is_bounded(measure)) return TailGrowth{{zero}, zero};
+  if (const auto* sequence = measure.as<Stationary>()) {
+    return TailGrowth{{sequence->token().cov()}, zero};
+  }
   if (const auto* elliptical = measure.as<Elliptical>()) return scaled(*elliptical);
   if (const auto* student = measure.as<Student>()) return TailGrowth{{zero}, student->cov()};
   if (const auto* single = measure.as<SingleIndex>()) return tail_growth(single->expanded());

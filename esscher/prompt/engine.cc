@@ -6,12 +6,18 @@
 
 #include "esscher/base/error.h"
 #include "esscher/measure/gaussian_view.h"
+#include "esscher/measure/stationary.h"
 #include "esscher/prompt/exact_mixture.h"
 
 namespace esscher {
 namespace {
 
 [[noreturn]] void refuse_measure(Engine asked, const AnyMeasure& mu) {
+  if (is_dependent(mu)) {
+    throw CapabilityError(std::string(name(asked)) + " engine: the tokens of " + mu.name() +
+                          " measures depend on each other, and it needs independent ones; use "
+                          "engine = \"direct\"");
+  }
   if (asked == Engine::exact) {
     throw CapabilityError("exact engine: none for " + mu.name() +
                           " tokens; use engine = \"direct\"");

@@ -16,7 +16,7 @@ import numpy as np
 
 from . import _esscher
 from .algebra import Algebra
-from .errors import CapabilityError
+from .errors import ArgumentError, CapabilityError
 from .random import Stream, as_stream
 from .recorded import Recorded
 from .types import Array, ArrayLike, MeasureLike, whole
@@ -345,6 +345,56 @@ class SingleIndex(Measure):
         kinks: Optional[ArrayLike] = None,
     ) -> None:
         super().__init__(_esscher.single_index(cov, index, link, noise_variance, coefficients, kinks))
+
+
+class Stationary(Measure):
+    """A stationary Gaussian sequence of tokens, each with the Gaussian law ``of``.
+
+    Give ``autocorrelation`` = [r1, r2, ..] (0 beyond), or ``ar``: a number or numbers (coefficients of
+    an autoregression), a matrix [d,d], or matrices [p,d,d]. A sample is a stretch of the sequence. The
+    limit is that of independent tokens; engines that need those refuse it.
+
+    >>> import numpy as np, esscher as es
+    >>> G = np.array([[1.0, 0.3], [0.3, 0.5]])
+    >>> head = es.Attention(U=np.eye(2), V=[[1.0, 0.5], [0.0, 2.0]])
+    >>> tokens = es.Stationary(es.Gaussian(G), ar=0.8)
+    >>> round(es.asymptotic_constant(tokens, head, [0.7, -0.4]), 2)     # independent: 5.63
+    40.11
+    """
+
+    def __init__(
+        self, of: MeasureLike, autocorrelation: Optional[ArrayLike] = None, ar: Optional[ArrayLike] = None
+    ) -> None:
+        if (autocorrelation is None) == (ar is None):
+            raise ArgumentError("Stationary: expected one of autocorrelation and ar")
+        matrices = None
+        if ar is not None:
+            given = np.asarray(ar, dtype=np.float64)
+            unit = np.eye(measure(of).dim)
+            if given.ndim < 2:
+                matrices = [x * unit for x in np.atleast_1d(given)]
+            else:
+                matrices = [given] if given.ndim == 2 else list(given)
+        super().__init__(_esscher.stationary(of, autocorrelation, matrices))
+
+    @classmethod
+    def fit(cls, tokens: ArrayLike) -> Stationary:
+        """Mean, covariance and autocorrelations of tokens [n,d] in their order.
+
+        >>> import numpy as np, esscher as es
+        >>> walk = es.Stationary(es.Gaussian([[1.0]]), ar=0.6).sample(1, 4000).tokens
+        >>> bool(abs(es.Stationary.fit(walk).autocovariances()[1][0, 0] - 0.6) < 0.15)
+        True
+        """
+        found = _esscher.stationary_fit(tokens)
+        lags = _esscher.autocovariances(found)
+        size = float(np.trace(lags[0]))
+        r = [float(np.trace(G)) / size if size > 0 else 0.0 for G in lags[1:]]
+        return cls(Gaussian(lags[0], found.mean()), autocorrelation=r)
+
+    def autocovariances(self) -> List[Array]:
+        """G_0, G_1, .. [d,d] with G_k = Cov(z_0, z_k)."""
+        return _esscher.autocovariances(self)
 
 
 class Affine(Measure):

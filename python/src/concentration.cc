@@ -103,6 +103,7 @@ py::dict out(const StudyResult& result) {
   regime_out["gamma"] = regime.gamma;
   regime_out["constant"] = regime.constants.at(0);
   regime_out["constants"] = constants;
+  if (regime.kappa) regime_out["kappa"] = *regime.kappa;
   regime_out["text"] = regime.text;
   queries["L"] = result.query_length;
   queries["values"] = out(VectorView(result.query_values));

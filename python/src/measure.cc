@@ -157,6 +157,31 @@ void bind_factories(py::module_& m) {
           const VectorIn w = vector_in("single_index", "index", index);
           return SingleIndex(G.view(), w.view(), link_in(link, coefficients, kinks), noise);
         });
+  m.def("stationary",
+        [](const py::object& of, const py::object& autocorrelation,
+           const py::object& ar) -> AnyMeasure {
+          const AnyMeasure law = measure_in("stationary", of);
+          if (!autocorrelation.is_none()) {
+            return Stationary::autocorrelated(
+                law, vector_in("stationary", "autocorrelation", autocorrelation).view());
+          }
+          std::vector<Matrix> A;
+          for (const py::handle one : py::cast<py::iterable>(ar)) {
+            A.emplace_back(
+                matrix_in("stationary", "ar", py::reinterpret_borrow<py::object>(one)).view());
+          }
+          return Stationary::autoregressive(law, std::move(A));
+        });
+  m.def("stationary_fit", [](const py::object& tokens) -> AnyMeasure {
+    return Stationary::fit(matrix_in("stationary", "tokens", tokens).view());
+  });
+  m.def("autocovariances", [](const AnyMeasure& mu) {
+    py::list list;
+    for (const Matrix& G : concrete<Stationary>(mu, "stationary").autocovariances()) {
+      list.append(out(MatrixView(G)));
+    }
+    return list;
+  });
   m.def("affine",
         [](const py::object& c, const py::object& B, const py::object& inner) -> AnyMeasure {
           return Affine(vector_in("affine", "c", c).view(), matrix_in("affine", "B", B).view(),

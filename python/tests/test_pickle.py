@@ -47,7 +47,6 @@ MEASURES = [
     es.Dirac([1.0, 2.0]),
     es.Elliptical(np.eye(2), [1.0, 2.0]),
     es.SingleIndex([[1.0]], [1.0], link="relu"),
-    es.SingleIndex([[1.0]], [1.0], link=np.abs, kinks=[0.0]),
     es.Affine([1.0, 0.0], [[1.0], [2.0]], es.Rademacher(1)),
     es.Product([es.Rademacher(1), es.Sphere(1)]),
     es.Sum([Coin(), GAUSS]),

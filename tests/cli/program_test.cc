@@ -242,6 +242,34 @@ TEST_F(Program, OutsideTheDomainIsExitTwo) {
   EXPECT_THAT(got.out, IsEmpty());
 }
 
+TEST_F(Program, TheWorstQueryOfABall) {
+  const std::string law = " --set measure.type=gaussian --set measure.dim=1 --set attention.U=0.5";
+  const Outcome got =
+      run("concentration --metric sup --radius 1 --json --quiet --set "
+          "'sweep.lengths=[10,40]' --set sweep.replicates=5" +
+          law);
+  ASSERT_EQ(got.code, 0) << got.err;
+  EXPECT_EQ(got.json().at("rows").size(), 2U);
+  EXPECT_GT(got.json().at("rows")[0].at("value").get<double>(), 0);
+  EXPECT_THAT(run("concentration --metric sup" + law).err, HasSubstr("needs --radius"));
+  EXPECT_THAT(run("concentration --radius 1" + law).err, HasSubstr("--metric sup"));
+  EXPECT_THAT(run("concentration --metric sup --radius 1 --set 'query.z=[1]'" + law).err,
+              HasSubstr("leave [query] away"));
+}
+
+TEST_F(Program, DependentTokensAreSimulatedAndSayKappa) {
+  const std::string law =
+      " --set measure.type=stationary --set measure.ar=0.5 --set measure.of.type=gaussian --set "
+      "measure.of.dim=1 --set attention.U=0.5 --set 'query.z=[1]' --set 'sweep.lengths=[20,40]' "
+      "--set 'sweep.metrics=[\"output\"]' --json --quiet";
+  const Outcome got = run("concentration" + law);
+  ASSERT_EQ(got.code, 0) << got.err;
+  EXPECT_GT(got.json().at("regime").at("kappa").get<double>(), 2);
+  EXPECT_EQ(got.json().at("rows")[0].at("engine"), "direct");
+  EXPECT_THAT(run("concentration --set sweep.engine=exact" + law).err,
+              HasSubstr("depend on each other"));
+}
+
 TEST_F(Program, UsageAndHelp) {
   EXPECT_EQ(run("").code, 2);
   EXPECT_EQ(run("no-such-verb").code, 2);
