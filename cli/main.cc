@@ -39,6 +39,7 @@ int run(int argc, char** argv) {
   add_limit(app, globals);
   add_attend(app, globals);
   add_universal(app, globals);
+  add_scaling(app, globals);
   add_heads(app, globals);
   add_runs(app, globals);
   add_report(app, globals);

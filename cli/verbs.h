@@ -8,6 +8,7 @@ namespace esscher::cli {
 void add_limit(const Command& app, Globals& globals);
 void add_attend(const Command& app, Globals& globals);
 void add_universal(const Command& app, Globals& globals);
+void add_scaling(const Command& app, Globals& globals);
 void add_heads(const Command& app, Globals& globals);
 void add_runs(const Command& app, Globals& globals);
 void add_report(const Command& app, Globals& globals);

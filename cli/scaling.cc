@@ -1,0 +1,266 @@
+// esscher scaling: what temperature a long prompt needs.
+#include "esscher/scaling/scaling.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <memory>
+#include <numbers>
+#include <optional>
+#include <utility>
+
+#include "cli/execute.h"
+#include "cli/rows.h"
+#include "cli/verbs.h"
+#include "esscher/base/error.h"
+#include "esscher/base/length.h"
+#include "esscher/base/number_text.h"
+#include "esscher/config/measure.h"
+#include "esscher/config/sweep.h"
+#include "esscher/io/matrix.h"
+#include "esscher/io/file.h"
+#include "esscher/json/scaling.h"
+#include "esscher/report/page_scaling.h"
+#include "esscher/report/report.h"
+#include "esscher/scaling/keep.h"
+
+namespace esscher::cli {
+namespace {
+
+struct ScalingFlags {
+  std::vector<std::string> schedules;
+  std::optional<double> c, train;
+  std::string table, formula;
+  std::string lengths;
+  std::vector<double> log_lengths;
+  std::optional<double> tau;
+  double gap = 0;
+  int draws = 1001;
+  std::string keep;
+  std::string write_table;
+};
+
+std::vector<std::string> words_of(const std::string& list) {
+  std::vector<std::string> out;
+  for (std::size_t from = 0; from <= list.size();) {
+    const std::size_t to = std::min(list.find(',', from), list.size());
+    out.push_back(list.substr(from, to - from));
+    from = to + 1;
+  }
+  return out;
+}
+
+std::vector<double> log_lengths_of(const ScalingFlags& flags) {
+  if (!flags.log_lengths.empty()) {
+    for (const double x : flags.log_lengths) {
+      if (!(x > 0 && x < 690)) {
+        throw_argument("scaling", "--log-length", to_text(x), "a number in (0, 690)");
+      }
+    }
+    return flags.log_lengths;
+  }
+  std::vector<double> out;
+  for (const std::string& word : words_of(flags.lengths)) {
+    const Length length = Length::parse(word);
+    if (length.is_infinite() || length.count() < 2) {
+      throw_argument("scaling", "--lengths", word, "integers >= 2, e.g. 100,1e4,1e12");
+    }
+    out.push_back(std::log(static_cast<double>(length.count())));
+  }
+  return out;
+}
+
+// Two columns, n and factor.
+std::vector<SchedulePoint> read_table(const std::string& path) {
+  const Matrix rows = read_matrix(path);
+  if (rows.cols() != 2) {
+    throw FileError(path + " has " + std::to_string(rows.cols()) +
+                    " columns, expected two: length and factor");
+  }
+  std::vector<SchedulePoint> out;
+  for (Index i = 0; i < rows.rows(); ++i) out.push_back({rows(i, 0), rows(i, 1)});
+  return out;
+}
+
+std::vector<Schedule> schedules_of(const ScalingFlags& flags) {
+  std::vector<Schedule> out;
+  std::vector<std::string> words = flags.schedules;
+  if (words.empty()) words = {std::string(name(ScheduleKind::constant))};
+  for (const std::string& word : words) {
+    ScheduleOptions options{.kind = parse_enum<ScheduleKind>(word)};
+    // With several schedules an option goes to those that have it.
+    const bool alone = words.size() == 1;
+    if (alone || has_coefficient(options.kind)) options.c = flags.c;
+    if (alone || has_training_length(options.kind)) options.train = flags.train;
+    if (options.kind == ScheduleKind::table) options.table = read_table(flags.table);
+    if (options.kind == ScheduleKind::formula) options.formula = flags.formula;
+    out.emplace_back(options);
+  }
+  return out;
+}
+
+// Gaussian scores by --tau, or those of [measure], [attention] and the first query of [query].
+ScoreModel scores_of(const Globals& globals, const ScalingFlags& flags, const Config& config) {
+  const bool configured = config.root().has("measure");
+  if (configured && flags.tau) {
+    throw_argument("scaling", "--tau", to_text(*flags.tau), "no --tau beside [measure]");
+  }
+  if (!configured) {
+    config.check_all_used();
+    return ScoreModel::gaussian(flags.tau.value_or(1));
+  }
+  const Problem problem = read_problem(config.root());
+  config.check_all_used();
+  Vector z;
+  if (problem.nu) {
+    z = problem.nu->sample(Stream(globals.seed), 1).tokens().row(0).transpose();
+  } else {
+    z = problem.points.row(0).transpose();
+  }
+  return ScoreModel::layer({problem.mu, problem.attention, z});
+}
+
+std::string rows_text(const std::vector<ScalingRow>& rows, const std::vector<ScalingEvent>& events,
+                      double gap) {
+  std::string out = fmt::format(
+      "{:>10}  {:>9}  {:>8}  {:>11}  {:>11}  {:>11}  {:>9}  {:>9}  {:>9}  {}\n", "L", "factor",
+      "tau", "E H", "predicted", "median H", "ESS", "entropy", "needle", "phase");
+  std::string schedule;
+  for (const ScalingRow& r : rows) {
+    if (r.schedule != schedule) out += fmt::format("{}\n", schedule = r.schedule);
+    out += fmt::format("{:>10}  {:>9}  {:>8}  {:>11}  {:>11}  {:>11}  {:>9}  {:>9}  {:>9}  {}\n",
+                       brief(r.L, 5), brief(r.factor), brief(r.tau), brief(r.H),
+                       brief_or_dash(r.predicted_H), r.H_median ? brief(*r.H_median) : "-",
+                       brief(r.ess), brief(r.entropy), brief(r.needle), name(r.phase));
+  }
+  out += fmt::format(
+      "\nE H is the mean of sum omega^2, ESS = 1/E H. entropy is that of the weights over log L, "
+      "and "
+      "needle the\nweight of one more token whose score lies {} above the mean before "
+      "multiplication.\n",
+      brief(gap));
+  for (const ScalingEvent& e : events) {
+    const char* what = e.change == ScalingChange::dilutes    ? "the needle's weight falls below 1/2"
+                       : e.change == ScalingChange::recovers ? "the needle's weight rises above 1/2"
+                       : e.change == ScalingChange::freezes  ? "the weights freeze on few tokens"
+                                                             : "the weights thaw";
+    out += fmt::format("{}: at L = {} {}\n", e.schedule, brief(e.L, 4), what);
+  }
+  return out;
+}
+
+std::string kept_text(Kept kept, double train, const std::vector<KeptFactor>& factors,
+                      const std::vector<FamilyFit>& families) {
+  std::string out = fmt::format("factors that keep the {} of L = {}\n\n{:>10}  {:>12}  {:>12}\n",
+                                name(kept), brief(train, 6), "L", "factor", name(kept));
+  for (const KeptFactor& k : factors) {
+    out += fmt::format("{:>10}  {:>12}  {:>12}\n", brief(k.L, 5),
+                       k.factor ? brief(*k.factor, 6) : "none", brief(k.value, 6));
+  }
+  if (!families.empty()) out += "\nnearest published forms, by their largest relative error\n";
+  for (const FamilyFit& f : families) {
+    out += fmt::format("{:>10}  {:>12}  {:>11} %\n", f.family,
+                       f.c ? "c = " + brief(*f.c) : std::string("-"), brief(100 * f.worst, 3));
+  }
+  return out;
+}
+
+void run_keep(const Globals& globals, const ScalingFlags& flags, const ScoreModel& scores) {
+  const Kept kept = parse_enum<Kept>(flags.keep);
+  const double train = flags.train.value_or(4096);
+  const auto factors = kept_factors(scores, kept, flags.gap, train, log_lengths_of(flags));
+  const auto families = nearest_families(factors, train);
+  if (!flags.write_table.empty()) {
+    std::string text = "n,factor\n";
+    for (const KeptFactor& k : factors) {
+      if (k.factor) text += to_text(k.L) + "," + to_text(*k.factor) + "\n";
+    }
+    write_text(flags.write_table, text);
+  }
+  print_result(globals, "scaling", to_json(kept, train, factors, families),
+               kept_text(kept, train, factors, families));
+}
+
+void run_scaling(const Globals& globals, const ScalingFlags& flags) {
+  const Config config = globals.load_config();
+  const ScoreModel scores = scores_of(globals, flags, config);
+  if (!flags.keep.empty()) return run_keep(globals, flags, scores);
+  if (!flags.write_table.empty()) {
+    throw_argument("scaling", "--write-table", flags.write_table, "--keep beside it");
+  }
+  const std::vector<Schedule> schedules = schedules_of(flags);
+  const ScalingOptions options{.gap = flags.gap, .draws = flags.draws, .seed = globals.seed};
+  const auto cells = scaling_cells(scores, schedules, log_lengths_of(flags), options);
+  std::optional<Run> run;
+  if (!globals.out.empty()) {
+    std::string text = config.resolved_toml();
+    text += fmt::format("\n[scaling]\nschedules = \"{}\"\nkeys = {}\ngap = {}\ndraws = {}\n",
+                        fmt::join(flags.schedules, ","), cells.keys.size(), to_text(flags.gap),
+                        flags.draws);
+    run = open_run(globals.out, {"scaling", text, globals.seed});
+  }
+  const std::vector<ScalingRow> rows = rows_of_cells(globals, run ? &*run : nullptr, cells);
+  std::vector<ScalingEvent> events;
+  for (const Schedule& s : schedules) {
+    const auto more = scaling_events(scores, s, flags.gap);
+    events.insert(events.end(), more.begin(), more.end());
+  }
+  const Json document = to_json(rows, events);
+  if (run) {
+    run->set_document("result", document);
+    const Page page = scaling_page(scores, rows, events, flags.gap);
+    set_page(*run, page);
+    if (run->is_writer()) write_report(*run, page, run->directory() / "report.html");
+  }
+  print_result(globals, "scaling", document, rows_text(rows, events, flags.gap));
+}
+
+}  // namespace
+
+void add_scaling(const Command& app, Globals& globals) {
+  const Command verb = add_verb(
+      app, globals, "scaling", "What temperature a long prompt needs: schedules of the score scale",
+      "Scores are N(0, tau^2), or those of [measure] under [attention] at the first query of "
+      "[query].\n"
+      "Examples:\n"
+      "  esscher scaling --schedule sqrt-log --c 2 --lengths 1e2,1e4,1e12\n"
+      "  esscher scaling --schedule constant --schedule qwen --tau 2 --needle 12 --lengths "
+      "1e3,1e5\n"
+      "  esscher scaling --keep ess --train 4096 --tau 1.5 --lengths 8192,65536,1e6");
+  const auto flags = std::make_shared<ScalingFlags>();
+  verb.option("--schedule", flags->schedules, "what scores are multiplied by; may be repeated")
+      .type_name("NAME")
+      .one_value()
+      .one_of(enum_words<ScheduleKind>());
+  verb.option("--c", flags->c, "coefficient of the schedule").type_name("C");
+  verb.option("--train", flags->train, "length of training, n0 of the schedule or of --keep")
+      .type_name("N");
+  verb.option("--table", flags->table, "CSV of lengths and factors, for --schedule table")
+      .type_name("FILE");
+  verb.option("--formula", flags->formula, "factor as a formula of n, for --schedule formula")
+      .type_name("TEXT");
+  flags->lengths = "100,1000,1e4,1e5,1e6,1e9,1e12";
+  verb.option("--lengths", flags->lengths, "prompt lengths, e.g. 100,1e4,1e12")
+      .type_name("L,..")
+      .show_default();
+  verb.option("--log-length", flags->log_lengths,
+              "natural logarithms of lengths instead, up to 690 for Gaussian scores")
+      .type_name("X,..")
+      .delimiter(',');
+  verb.option("--tau", flags->tau, "deviation of Gaussian scores at factor 1 (1 unless given)")
+      .type_name("T");
+  verb.option("--needle", flags->gap, "how far the needle's score lies above the mean, at factor 1")
+      .type_name("GAP")
+      .show_default();
+  verb.option("--draws", flags->draws, "prompts drawn for the median of H, 0 for none")
+      .type_name("N")
+      .between(0, 1000000)
+      .show_default();
+  verb.option("--keep", flags->keep, "find the factors that keep this constant instead")
+      .one_of(enum_words<Kept>());
+  verb.option("--write-table", flags->write_table, "with --keep: the factors as a CSV for --table")
+      .type_name("FILE");
+  verb.run([&globals, flags] { run_scaling(globals, *flags); });
+}
+
+}  // namespace esscher::cli

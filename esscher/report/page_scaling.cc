@@ -1,0 +1,169 @@
+#include "esscher/report/page_scaling.h"
+
+#include <cmath>
+
+#include "esscher/base/number_text.h"
+#include "esscher/scaling/boundary.h"
+
+namespace esscher {
+namespace {
+
+const Axis kLength = {.column = "L", .title = "prompt length L", .log = true};
+
+// --- numbers
+
+// One column of the rows by schedule; what is not finite is left out.
+template <class ValueOf>
+Sheet curves(const std::vector<ScalingRow>& rows, const ValueOf& value_of) {
+  Sheet sheet{.columns = {"L", "schedule", "value"}, .rows = {}};
+  for (const ScalingRow& r : rows) {
+    const double value = value_of(r);
+    if (std::isfinite(value)) sheet.add(r.L, r.schedule, value);
+  }
+  return sheet;
+}
+
+Sheet freezing_sheet() {
+  Sheet sheet{.columns = {"L", "boundary", "value"}, .rows = {}};
+  for (int decade = 1; decade <= 15; ++decade) {
+    const double x = decade * std::log(10.0);
+    sheet.add(std::exp(x), "exact at this length", freezing_deviation(x));
+    sheet.add(std::exp(x), "√(2 log L)", asymptotic_freezing_deviation(x));
+  }
+  return sheet;
+}
+
+Sheet retrieval_sheet() {
+  Sheet sheet{.columns = {"c", "length", "value"}, .rows = {}};
+  for (const int decade : {2, 4, 8, 15}) {
+    for (int i = 1; i <= 30; ++i) {
+      sheet.add(0.1 * i, "L = 1e" + std::to_string(decade),
+                retrieval_gap(0.1 * i, decade * std::log(10.0)));
+    }
+  }
+  for (int i = 3; i <= 30; ++i) sheet.add(0.1 * i, "limit", asymptotic_retrieval_gap(0.1 * i));
+  return sheet;
+}
+
+Sheet row_sheet(const std::vector<ScalingRow>& rows) {
+  Sheet sheet{.columns = {"schedule", "L", "factor", "τ", "E H", "predicted", "median H", "ESS",
+                          "entropy / log L", "needle", "phase", "freezes at ×"},
+              .rows = {}};
+  for (const ScalingRow& r : rows) {
+    sheet.add(r.schedule, r.L, r.factor, r.tau, r.H, r.predicted_H, r.H_median, r.ess, r.entropy,
+              r.needle, r.phase, r.freezing_multiple);
+  }
+  return sheet;
+}
+
+// --- words
+
+std::string event_text(const ScalingEvent& e) {
+  const std::string at = "at L = " + brief(e.L);
+  switch (e.change) {
+    case ScalingChange::dilutes:
+      return e.schedule + ": the needle's weight falls below one half " + at + ".";
+    case ScalingChange::recovers:
+      return e.schedule + ": the needle's weight rises above one half " + at + ".";
+    case ScalingChange::freezes:
+      return e.schedule + ": the weights freeze on few tokens " + at + ".";
+    case ScalingChange::thaws: break;
+  }
+  return e.schedule + ": the weights thaw " + at + ".";
+}
+
+std::string setting_text(const ScoreModel& scores, double gap) {
+  const std::string law =
+      scores.is_gaussian()
+          ? "Scores are Gaussian with deviation " + brief(scores.deviation(1)) + " at factor 1."
+          : "Scores are those of " + scores.layer()->mu.name() +
+                " tokens at one query, with deviation " + brief(scores.deviation(1)) +
+                " at factor 1.";
+  return law + " The needle is one more token whose score lies " + brief(gap) +
+         " above the mean at factor 1.";
+}
+
+Figure schedule_figure(const std::string& id, Axis y, const std::string& caption) {
+  return {.id = id,
+          .chart = CurveChart{.data = id,
+                              .x = kLength,
+                              .y = std::move(y),
+                              .series = "schedule",
+                              .series_title = "schedule",
+                              .reference_data = id + "_predicted"},
+          .caption = caption};
+}
+
+Section schedule_section(const std::vector<ScalingRow>& rows,
+                         const std::vector<ScalingEvent>& events) {
+  Section section{.id = "schedules", .title = "The weights along each schedule"};
+  for (const ScalingEvent& e : events) {
+    section.text += (section.text.empty() ? "" : " ") + event_text(e);
+  }
+  if (events.empty()) {
+    section.text =
+        "Between 2 and 10¹⁵ tokens no schedule freezes, thaws, loses or finds the needle.";
+  }
+  section.figures = {
+      schedule_figure("participation", {.column = "value", .title = "E Σω²", .log = true},
+                      "Mean of Σω² against prompt length, exact. Dashed: the asymptotic formula of "
+                      "the phase, where there is one."),
+      schedule_figure("entropy", {.column = "value", .title = "entropy / log L"},
+                      "Mean entropy of the weights divided by log L: 1 is uniform, 0 is one token. "
+                      "Dashed: the limit of the phase."),
+      schedule_figure("needle", {.column = "value", .title = "weight of the needle"},
+                      "Expected weight of the needle. Dashed: from the asymptotic free energy.")};
+  section.tables = {{.title = "All lengths", .sheet = row_sheet(rows)}};
+  return section;
+}
+
+Section boundary_section() {
+  Section section{.id = "boundaries", .title = "Phases at finite length"};
+  section.text =
+      "Gaussian scores of deviation τ freeze near τ = √(2 log L); at finite length the boundary is "
+      "where E Σω² has its asymptotic value there, 1/√(π log L). Under τ = c√(log L) a token is "
+      "retrieved if its gap, in units of √(log L) before multiplication, lies above the curve.";
+  section.figures = {
+      {.id = "freezing",
+       .chart = CurveChart{.data = "freezing",
+                           .x = kLength,
+                           .y = {.column = "value", .title = "score deviation τ"},
+                           .series = "boundary"},
+       .caption = "The deviation at which weights freeze: exact at each length, and its limit."},
+      {.id = "retrieval",
+       .chart = CurveChart{.data = "retrieval",
+                           .x = {.column = "c", .title = "c = τ / √(log L)"},
+                           .y = {.column = "value", .title = "gap / √(log L)", .max = 6.0},
+                           .series = "length",
+                           .series_order = {"L = 1e2", "L = 1e4", "L = 1e8", "L = 1e15", "limit"},
+                           .points = false},
+       .caption = "The gap at which a token weighs one half: exact at four lengths, and the limit "
+                  "1/c + c/2, which is √2 in the frozen phase."}};
+  return section;
+}
+
+}  // namespace
+
+Page scaling_page(const ScoreModel& scores, const std::vector<ScalingRow>& rows,
+                  const std::vector<ScalingEvent>& events, double gap) {
+  Page page{.title = "What temperature a long prompt needs", .lead = setting_text(scores, gap)};
+  const auto add = [&](const std::string& id, auto exact, auto predicted) {
+    page.datasets[id] = curves(rows, exact);
+    page.datasets[id + "_predicted"] = curves(rows, predicted);
+  };
+  add(
+      "participation", [](const ScalingRow& r) { return r.H; },
+      [](const ScalingRow& r) { return r.predicted_H; });
+  add(
+      "entropy", [](const ScalingRow& r) { return r.entropy; },
+      [](const ScalingRow& r) { return r.predicted_entropy; });
+  add(
+      "needle", [](const ScalingRow& r) { return r.needle; },
+      [](const ScalingRow& r) { return r.predicted_needle; });
+  page.datasets["freezing"] = freezing_sheet();
+  page.datasets["retrieval"] = retrieval_sheet();
+  page.sections = {schedule_section(rows, events), boundary_section()};
+  return page;
+}
+
+}  // namespace esscher

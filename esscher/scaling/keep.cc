@@ -1,0 +1,122 @@
+#include "esscher/scaling/keep.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "esscher/base/error.h"
+#include "esscher/scaling/schedule.h"
+
+namespace esscher {
+namespace {
+
+double quantity(const ScoreModel& scores, Kept kept, double gap, double f, double n) {
+  if (kept == Kept::needle) return scores.needle(f, n, gap);
+  const WeightNumbers w = scores.weights(f, n);
+  return kept == Kept::ess ? 1 / w.H : w.entropy;
+}
+
+constexpr double kLargestFactor = 100;
+constexpr double kScan = 1.1;  // between factors that are looked at before one is narrowed down
+
+// The smallest factor at which q crosses the target. Sharper scores lower ESS and entropy; a needle
+// gains at first and loses again where the crowd's largest scores overtake it.
+KeptFactor solve(const ScoreModel& scores, Kept kept, double gap, double n, double target) {
+  const auto q = [&](double f) { return quantity(scores, kept, gap, f, n); };
+  const auto reached = [&](double value) {
+    return kept == Kept::needle ? value >= target : value <= target;
+  };
+  KeptFactor out{.L = n, .value = q(1e-3), .target = target};
+  double low = 1e-3, best = out.value;
+  // Scores must stay where the engine serves them.
+  const double end = std::min(kLargestFactor, 500 / scores.deviation(1));
+  for (double f = 0.01; f <= end; f *= kScan) {
+    const double value = q(f);
+    best = kept == Kept::needle ? std::max(best, value) : std::min(best, value);
+    if (!reached(value)) {
+      low = f;
+      continue;
+    }
+    double high = f;
+    for (int i = 0; i < 50 && high - low > 1e-13 * high; ++i) {
+      const double middle = 0.5 * (low + high);
+      (reached(q(middle)) ? high : low) = middle;
+    }
+    out.factor = high;
+    out.value = q(high);
+    return out;
+  }
+  out.value = best;
+  return out;
+}
+
+// The c in [low, high] with the smallest distance, by golden section on a fine scan.
+double best_coefficient(const std::function<double(double)>& distance, double low, double high) {
+  constexpr int kPlaces = 200;
+  double best = low;
+  for (int i = 0; i <= kPlaces; ++i) {
+    const double c = low + (high - low) * i / kPlaces;
+    if (distance(c) < distance(best)) best = c;
+  }
+  const double step = (high - low) / kPlaces;
+  double a = best - step, b = best + step;
+  const double ratio = (std::sqrt(5.0) - 1) / 2;
+  for (int i = 0; i < 60; ++i) {
+    const double x = b - ratio * (b - a), y = a + ratio * (b - a);
+    (distance(x) < distance(y) ? b : a) = distance(x) < distance(y) ? y : x;
+  }
+  return 0.5 * (a + b);
+}
+
+}  // namespace
+
+std::vector<KeptFactor> kept_factors(const ScoreModel& scores, Kept kept, double gap, double train,
+                                     const std::vector<double>& log_lengths) {
+  if (!(train > 1 && train <= scores.longest())) {
+    throw_argument("scaling", "train", to_text(train), "a length > 1 that the scores serve");
+  }
+  const double target = quantity(scores, kept, gap, 1, train);
+  std::vector<KeptFactor> out;
+  for (const double x : log_lengths) out.push_back(solve(scores, kept, gap, length_of(x), target));
+  return out;
+}
+
+std::vector<FamilyFit> nearest_families(const std::vector<KeptFactor>& factors, double train) {
+  std::vector<KeptFactor> known;
+  for (const KeptFactor& k : factors) {
+    if (k.factor && k.L > train * (1 + 1e-9)) known.push_back(k);
+  }
+  if (known.empty()) return {};
+  const double log_train = std::log(train);
+  using Family = std::function<double(double c, double x)>;  // at log n = x
+  const auto distance = [&](const Family& family, double c) {
+    double worst = 0;
+    for (const KeptFactor& k : known) {
+      worst = std::max(worst, std::abs(family(c, std::log(k.L)) / *k.factor - 1));
+    }
+    return worst;
+  };
+  std::vector<FamilyFit> out;
+  const auto fixed = [&](const char* family, const Family& at) {
+    out.push_back({.family = family, .worst = distance(at, 0)});
+  };
+  const auto fitted = [&](const char* family, double low, double high, const Family& at) {
+    const double c = best_coefficient([&](double x) { return distance(at, x); }, low, high);
+    out.push_back({.family = family, .c = c, .worst = distance(at, c)});
+  };
+  fixed("constant", [](double, double) { return 1.0; });
+  fixed("log", [=](double, double x) { return x / log_train; });
+  fixed("sqrt-log", [=](double, double x) { return std::sqrt(x / log_train); });
+  fitted("log-power", -4, 4, [=](double c, double x) { return std::pow(x / log_train, c); });
+  fitted("yarn", -0.2, 1, [=](double c, double x) {
+    const double root = c * (x - log_train) + 1;
+    return root * root;
+  });
+  fitted("llama4", -0.2, 2, [=](double c, double x) { return 1 + c * (x - log_train); });
+  std::stable_sort(out.begin(), out.end(),
+                   [](const FamilyFit& x, const FamilyFit& y) { return x.worst < y.worst; });
+  return out;
+}
+
+}  // namespace esscher
