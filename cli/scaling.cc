@@ -17,8 +17,8 @@
 #include "esscher/base/number_text.h"
 #include "esscher/config/measure.h"
 #include "esscher/config/sweep.h"
-#include "esscher/io/matrix.h"
 #include "esscher/io/file.h"
+#include "esscher/io/matrix.h"
 #include "esscher/json/scaling.h"
 #include "esscher/report/page_scaling.h"
 #include "esscher/report/report.h"
@@ -50,22 +50,23 @@ std::vector<std::string> words_of(const std::string& list) {
   return out;
 }
 
-std::vector<double> log_lengths_of(const ScalingFlags& flags) {
+std::vector<double> lengths_of(const ScalingFlags& flags) {
+  std::vector<double> out;
   if (!flags.log_lengths.empty()) {
     for (const double x : flags.log_lengths) {
       if (!(x > 0 && x < 690)) {
         throw_argument("scaling", "--log-length", to_text(x), "a number in (0, 690)");
       }
+      out.push_back(std::exp(x));
     }
-    return flags.log_lengths;
+    return out;
   }
-  std::vector<double> out;
   for (const std::string& word : words_of(flags.lengths)) {
     const Length length = Length::parse(word);
     if (length.is_infinite() || length.count() < 2) {
       throw_argument("scaling", "--lengths", word, "integers >= 2, e.g. 100,1e4,1e12");
     }
-    out.push_back(std::log(static_cast<double>(length.count())));
+    out.push_back(static_cast<double>(length.count()));
   }
   return out;
 }
@@ -168,7 +169,7 @@ std::string kept_text(Kept kept, double train, const std::vector<KeptFactor>& fa
 void run_keep(const Globals& globals, const ScalingFlags& flags, const ScoreModel& scores) {
   const Kept kept = parse_enum<Kept>(flags.keep);
   const double train = flags.train.value_or(4096);
-  const auto factors = kept_factors(scores, kept, flags.gap, train, log_lengths_of(flags));
+  const auto factors = kept_factors(scores, kept, flags.gap, train, lengths_of(flags));
   const auto families = nearest_families(factors, train);
   if (!flags.write_table.empty()) {
     std::string text = "n,factor\n";
@@ -190,7 +191,7 @@ void run_scaling(const Globals& globals, const ScalingFlags& flags) {
   }
   const std::vector<Schedule> schedules = schedules_of(flags);
   const ScalingOptions options{.gap = flags.gap, .draws = flags.draws, .seed = globals.seed};
-  const auto cells = scaling_cells(scores, schedules, log_lengths_of(flags), options);
+  const auto cells = scaling_cells(scores, schedules, lengths_of(flags), options);
   std::optional<Run> run;
   if (!globals.out.empty()) {
     std::string text = config.resolved_toml();

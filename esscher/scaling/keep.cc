@@ -6,7 +6,6 @@
 #include <limits>
 
 #include "esscher/base/error.h"
-#include "esscher/scaling/schedule.h"
 
 namespace esscher {
 namespace {
@@ -72,13 +71,13 @@ double best_coefficient(const std::function<double(double)>& distance, double lo
 }  // namespace
 
 std::vector<KeptFactor> kept_factors(const ScoreModel& scores, Kept kept, double gap, double train,
-                                     const std::vector<double>& log_lengths) {
+                                     const std::vector<double>& lengths) {
   if (!(train > 1 && train <= scores.longest())) {
     throw_argument("scaling", "train", to_text(train), "a length > 1 that the scores serve");
   }
   const double target = quantity(scores, kept, gap, 1, train);
   std::vector<KeptFactor> out;
-  for (const double x : log_lengths) out.push_back(solve(scores, kept, gap, length_of(x), target));
+  for (const double n : lengths) out.push_back(solve(scores, kept, gap, n, target));
   return out;
 }
 

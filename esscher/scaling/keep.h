@@ -54,7 +54,7 @@ struct FamilyFit {
 
 // entropy: the mean entropy itself, not over log n. needle: the weight of a token `gap` above the mean.
 std::vector<KeptFactor> kept_factors(const ScoreModel& scores, Kept kept, double gap, double train,
-                                     const std::vector<double>& log_lengths);
+                                     const std::vector<double>& lengths);
 
 // Families by rising distance; empty unless some length beyond `train` has a factor.
 std::vector<FamilyFit> nearest_families(const std::vector<KeptFactor>& factors, double train);

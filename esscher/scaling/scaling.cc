@@ -7,6 +7,7 @@
 
 #include "esscher/base/number_text.h"
 #include "esscher/scaling/sampled_weights.h"
+#include "esscher/universal/universal.h"
 
 namespace esscher {
 namespace {
@@ -47,13 +48,13 @@ double predicted_weight_square(const ScoreModel& scores, double f, double log_n,
          std::tgamma(2 - k) * std::tgamma(k);
 }
 
-ScalingRow scaling_row(const ScoreModel& scores, const Schedule& schedule, double log_L,
+ScalingRow scaling_row(const ScoreModel& scores, const Schedule& schedule, double L,
                        const ScalingOptions& options) {
-  const double f = schedule.factor(log_L), n = length_of(log_L);
-  const WeightNumbers w = scores.weights(f, n);
+  const double f = schedule.factor(L), log_L = std::log(L);
+  const WeightNumbers w = scores.weights(f, L);
   const Phase at = phase(scores, f, log_L);
   const double needle_score = scores.mean(f) + f * options.gap;
-  ScalingRow row{.L = n,
+  ScalingRow row{.L = L,
                  .log_L = log_L,
                  .schedule = schedule.name(),
                  .factor = f,
@@ -63,7 +64,7 @@ ScalingRow scaling_row(const ScoreModel& scores, const Schedule& schedule, doubl
                  .ess = 1 / w.H,
                  .shrink = w.shrink,
                  .entropy = log_L > 0 ? w.entropy / log_L : 1,
-                 .needle = scores.needle(f, n, options.gap),
+                 .needle = scores.needle(f, L, options.gap),
                  .error = w.error,
                  .phase = at,
                  .freezing_multiple = freezing_multiple(scores, f, log_L),
@@ -74,7 +75,7 @@ ScalingRow scaling_row(const ScoreModel& scores, const Schedule& schedule, doubl
   row.predicted_needle =
       1 / (1 + std::exp(predicted_free_energy(scores, f, log_L, at) - needle_score));
   if (options.draws > 0) {
-    const auto found = median_weight_square(scores, f, n, options.draws, Stream(options.seed));
+    const auto found = median_weight_square(scores, f, L, options.draws, Stream(options.seed));
     if (found) {
       row.H_median = found->value;
       row.H_median_error = found->std_error;
@@ -84,18 +85,17 @@ ScalingRow scaling_row(const ScoreModel& scores, const Schedule& schedule, doubl
 }
 
 Cells<ScalingRow> scaling_cells(const ScoreModel& scores, const std::vector<Schedule>& schedules,
-                                const std::vector<double>& log_lengths,
-                                const ScalingOptions& options) {
+                                const std::vector<double>& lengths, const ScalingOptions& options) {
   Cells<ScalingRow> cells;
   for (const Schedule& schedule : schedules) {
-    for (const double x : log_lengths) {
-      cells.keys.push_back(schedule.name() + "/log L=" + brief(x, 12));
+    for (const double L : lengths) {
+      cells.keys.push_back(schedule.name() + "/L=" + brief(L, 15));
     }
   }
   cells.compute = [=](std::size_t i) {
-    const std::size_t count = log_lengths.size();
+    const std::size_t count = lengths.size();
     return std::vector<ScalingRow>{
-        scaling_row(scores, schedules[i / count], log_lengths[i % count], options)};
+        scaling_row(scores, schedules[i / count], lengths[i % count], options)};
   };
   return cells;
 }
@@ -103,10 +103,10 @@ Cells<ScalingRow> scaling_cells(const ScoreModel& scores, const std::vector<Sche
 std::vector<ScalingEvent> scaling_events(const ScoreModel& scores, const Schedule& schedule,
                                          double gap) {
   const auto found = [&](double x) {
-    return scores.needle(schedule.factor(x), std::exp(x), gap) >= 0.5;
+    return scores.needle(schedule.factor(std::exp(x)), std::exp(x), gap) >= 0.5;
   };
   const auto frozen = [&](double x) {
-    return phase(scores, schedule.factor(x), x) == Phase::frozen;
+    return phase(scores, schedule.factor(std::exp(x)), x) == Phase::frozen;
   };
   const double first = std::log(2.0), last = std::log(1e15);
   constexpr int kSteps = 60;  // four per decade
@@ -117,6 +117,7 @@ std::vector<ScalingEvent> scaling_events(const ScoreModel& scores, const Schedul
   double before = first;
   for (int i = 1; i <= kSteps; ++i) {
     const double x = first + (last - first) * i / kSteps;
+    if (scores.deviation(schedule.factor(std::exp(x))) > kMaxTau) break;
     if (found(before) != found(x)) {
       add(found(x) ? ScalingChange::recovers : ScalingChange::dilutes,
           place_of_change(found, before, x));

@@ -74,13 +74,12 @@ struct ScalingOptions {
   std::uint64_t seed = 0;
 };
 
-ScalingRow scaling_row(const ScoreModel& scores, const Schedule& schedule, double log_L,
+ScalingRow scaling_row(const ScoreModel& scores, const Schedule& schedule, double L,
                        const ScalingOptions& options);
 
 // One cell per schedule and length, schedules outermost.
 Cells<ScalingRow> scaling_cells(const ScoreModel& scores, const std::vector<Schedule>& schedules,
-                                const std::vector<double>& log_lengths,
-                                const ScalingOptions& options);
+                                const std::vector<double>& lengths, const ScalingOptions& options);
 
 // The asymptotic E H at this phase; NaN where there is no formula.
 double predicted_weight_square(const ScoreModel& scores, double f, double log_n, Phase phase);
@@ -112,7 +111,8 @@ struct ScalingEvent {
   }
 };
 
-// In the order of the lengths. Changes closer than a factor of 1.78 that undo each other are not seen.
+// In the order of the lengths, up to where the deviation of the scores exceeds kMaxTau. Changes closer
+// than a factor of 1.78 that undo each other are not seen.
 std::vector<ScalingEvent> scaling_events(const ScoreModel& scores, const Schedule& schedule,
                                          double gap);
 

@@ -42,11 +42,6 @@ double between(const std::vector<SchedulePoint>& table, double log_n) {
 
 }  // namespace
 
-double length_of(double log_n) {
-  const double n = std::exp(log_n);
-  return std::abs(n - std::round(n)) < 1e-9 * n ? std::round(n) : n;
-}
-
 bool has_coefficient(ScheduleKind kind) {
   return kind == ScheduleKind::sqrt_log || kind == ScheduleKind::log ||
          kind == ScheduleKind::ssmax || kind == ScheduleKind::yarn || kind == ScheduleKind::llama4;
@@ -82,7 +77,8 @@ Schedule::Schedule(ScheduleOptions options) : options_(std::move(options)) {
   if (has_training_length(kind)) name_ += ", n0 = " + brief(train_);
 }
 
-double Schedule::factor(double log_n) const {
+double Schedule::factor(double n) const {
+  const double log_n = std::log(n);
   const double ratio = log_n - log_train_, grown = std::max(0.0, ratio);
   double out = 1;
   switch (options_.kind) {
@@ -93,16 +89,12 @@ double Schedule::factor(double log_n) const {
     case ScheduleKind::qwen:
     case ScheduleKind::longrope: out = 1 + grown / log_train_; break;
     case ScheduleKind::yarn: out = (c_ * grown + 1) * (c_ * grown + 1); break;
-    case ScheduleKind::llama4:
-      // Beyond e^36 the floor is below rounding.
-      out = 1 + c_ * (log_n > 36 ? ratio : std::log1p(std::floor((length_of(log_n) + 1) / train_)));
-      break;
+    case ScheduleKind::llama4: out = 1 + c_ * std::log1p(std::floor((n + 1) / train_)); break;
     case ScheduleKind::table: out = between(options_.table, log_n); break;
-    case ScheduleKind::formula: out = formula_(length_of(log_n)); break;
+    case ScheduleKind::formula: out = formula_(n); break;
   }
   if (!(out >= 0 && std::isfinite(out))) {
-    throw_argument("schedule", name_, to_text(out),
-                   "a factor >= 0 at n = " + brief(length_of(log_n)));
+    throw_argument("schedule", name_, to_text(out), "a factor >= 0 at n = " + brief(n));
   }
   return out;
 }

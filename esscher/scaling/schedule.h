@@ -56,9 +56,6 @@ constexpr auto enum_names(ScheduleKind) {
 bool has_coefficient(ScheduleKind kind);
 bool has_training_length(ScheduleKind kind);
 
-// e^log_n, which is a whole number again where log_n is the logarithm of one.
-double length_of(double log_n);
-
 struct SchedulePoint {
   double n = 1;
   double factor = 1;
@@ -80,8 +77,8 @@ class Schedule {
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] ScheduleKind kind() const { return options_.kind; }
-  // The factor at n = e^log_n, log_n >= 0. ArgumentError unless it is a number >= 0.
-  [[nodiscard]] double factor(double log_n) const;
+  // The factor at n >= 1 tokens. ArgumentError unless it is a number >= 0.
+  [[nodiscard]] double factor(double n) const;
 
  private:
   ScheduleOptions options_;

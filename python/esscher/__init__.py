@@ -78,6 +78,7 @@ from .prompts import Estimate, Universal, expected_output, mean_square_error, un
 from .random import Stream
 from .progress import set_progress
 from .runs import Figure, Run, load
+from .scaling import KeptFactors, Scaling, kept_factors, scaling
 from .sweeps import Sweep, sweep
 from .tables import Row, Rows
 from .threads import set_thread_count, thread_count
@@ -103,6 +104,10 @@ __all__ = [
     "Comparison",
     "Concentration",
     "concentration",
+    "scaling",
+    "Scaling",
+    "kept_factors",
+    "KeptFactors",
     "ConfigError",
     "Diagnoses",
     "DimensionError",

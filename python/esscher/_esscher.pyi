@@ -140,6 +140,13 @@ def asymptotic_constant(
     metric: str, measure: MeasureLike, attention: Attention, z: ArrayLike
 ) -> float: ...
 def predicted_exponent(lam: float) -> float: ...
+def scaling(
+    scores: Any, lengths: List[float], kind: str, c: Optional[float], train: Optional[float],
+    table: List[Tuple[float, float]], formula: str, gap: float, draws: int, seed: int,
+) -> Dict[str, Any]: ...
+def kept_factors(
+    scores: Any, quantity: str, train: float, lengths: List[float], gap: float
+) -> Dict[str, Any]: ...
 
 class LinearRegressionTask:
     def __init__(

@@ -54,6 +54,7 @@ PYBIND11_MODULE(_esscher, m) {
   python::bind_attention(m);
   python::bind_prompt(m);
   python::bind_concentration(m);
+  python::bind_scaling(m);
   python::bind_icl(m);
   python::bind_models(m);
   python::bind_train(m);

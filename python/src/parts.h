@@ -11,6 +11,7 @@ void bind_fit(pybind11::module_& m);
 void bind_attention(pybind11::module_& m);
 void bind_prompt(pybind11::module_& m);
 void bind_concentration(pybind11::module_& m);
+void bind_scaling(pybind11::module_& m);
 void bind_icl(pybind11::module_& m);
 void bind_models(pybind11::module_& m);
 void bind_train(pybind11::module_& m);

@@ -11,6 +11,7 @@
 #include "esscher/io/file.h"
 #include "esscher/paper/paper.h"
 #include "esscher/risk/risk_rows.h"
+#include "esscher/scaling/scaling.h"
 #include "esscher/training/chain.h"
 #include "esscher/training/flow_rows.h"
 #include "esscher/training/twin_rows.h"
@@ -60,6 +61,7 @@ std::string columns_page() {
   add_rows(page, "`concentration`, cells of a run", columns_of<PointRow>());
   add_rows(page, "`concentration`, rows of the result", columns_of<StudyRow>());
   add_rows(page, "`concentration --sigma-sweep`", columns_of<SigmaPoint>());
+  add_rows(page, "`scaling`", columns_of<ScalingRow>());
   add_rows(page, "`heads`", columns_of<HeadDiagnosis>());
   add_rows(page, "`icl risk`", columns_of<RiskRow>());
   add_rows(page, "`icl flow`", columns_of<FlowRow>());
