@@ -32,6 +32,10 @@ struct HeadsArguments {
   std::vector<Index> at;
   double tolerance = 0.1;
   std::string export_file;
+  std::vector<Index> windows = {8, 16, 32, 64};
+  Index sinks = 1;
+  std::optional<double> rotary;
+  std::string rotary_pairs = "halves";
 };
 
 HeadOptions options_of(const HeadsArguments& arguments, const Globals& globals) {
@@ -41,6 +45,9 @@ HeadOptions options_of(const HeadsArguments& arguments, const Globals& globals) 
   options.queries = arguments.at;
   options.tolerance = arguments.tolerance;
   options.seed = globals.seed;
+  options.windows = arguments.windows;
+  if (options.windows == std::vector<Index>{0}) options.windows.clear();
+  options.sinks = arguments.sinks;
   return options;
 }
 
@@ -48,6 +55,10 @@ HeadFileOptions file_options(const HeadsArguments& arguments) {
   HeadFileOptions options;
   options.scale = arguments.scale;
   if (arguments.causal || arguments.no_causal) options.causal = arguments.causal;
+  if (arguments.rotary) {
+    options.rotary =
+        Rotary{.base = *arguments.rotary, .pairs = parse_enum<RotaryPairs>(arguments.rotary_pairs)};
+  }
   return options;
 }
 
@@ -55,11 +66,13 @@ HeadFileOptions file_options(const HeadsArguments& arguments) {
 std::string run_config(const HeadsArguments& arguments) {
   return fmt::format(
       "[heads]\nfile = \"{}\"\nscale = {}\ncausal = \"{}\"\ncomponents = [{}]\n"
-      "queries = {}\nat = [{}]\ntolerance = {}\n",
+      "queries = {}\nat = [{}]\ntolerance = {}\nwindows = [{}]\nsinks = {}\nrotary = {}\n",
       arguments.file, arguments.scale ? to_text(*arguments.scale) : "\"file\"",
       arguments.causal ? "yes" : (arguments.no_causal ? "no" : "file"),
       fmt::join(arguments.components, ", "), arguments.queries, fmt::join(arguments.at, ", "),
-      arguments.tolerance);
+      arguments.tolerance, fmt::join(arguments.windows, ", "), arguments.sinks,
+      arguments.rotary ? fmt::format("\"{} {}\"", *arguments.rotary, arguments.rotary_pairs)
+                       : "\"file\"");
 }
 
 std::string heads_text(const std::vector<HeadDiagnosis>& heads) {
@@ -70,7 +83,10 @@ std::string heads_text(const std::vector<HeadDiagnosis>& heads) {
                         head.name, head.n, head.dk, head.tau2, head.ess, head.gaussian.lin,
                         head.gaussian.lin_c, head.control_lin_c, head.verdict);
   }
-  for (const HeadDiagnosis& head : heads) text += fmt::format("{}: {}\n", head.name, head.reason);
+  for (const HeadDiagnosis& head : heads) {
+    text += fmt::format("{}: {}\n", head.name, head.reason);
+    if (head.window_verdict) text += fmt::format("{}: {}\n", head.name, *head.window_verdict);
+  }
   return text;
 }
 
@@ -138,7 +154,8 @@ void add_heads(const Command& app, Globals& globals) {
       "Examples:\n"
       "  esscher heads model.safetensors --out runs/heads\n"
       "  esscher heads dump.npz --causal --components 2,4,8 --json\n"
-      "  esscher heads model.safetensors --export surrogates.safetensors",
+      "  esscher heads model.safetensors --export surrogates.safetensors\n"
+      "  esscher heads model.safetensors --window 16,32,64 --sinks 4 --rotary 10000",
       {.config = false, .shard = true, .dry_run = true});
   auto arguments = std::make_shared<HeadsArguments>();
   verb.option("file", arguments->file, ".safetensors, .npz or a directory of .npy files")
@@ -154,6 +171,13 @@ void add_heads(const Command& app, Globals& globals) {
       .positive();
   verb.option("--at", arguments->at, "numbers of the queries to use, from 0").delimiter(',');
   verb.option("--tolerance", arguments->tolerance, "lin_c that counts as linear").positive();
+  verb.option("--window", arguments->windows, "exact keys to try before a tail (0: none)")
+      .delimiter(',');
+  verb.option("--sinks", arguments->sinks, "of them, the first keys of the prompt");
+  verb.option("--rotary", arguments->rotary, "base of rotary positions (default: the file's)")
+      .positive();
+  verb.option("--rotary-pairs", arguments->rotary_pairs, "interleaved or halves")
+      .one_of({"interleaved", "halves"});
   verb.option("--export", arguments->export_file, "write the surrogates as .safetensors");
   verb.run([arguments, &globals] { run_heads(*arguments, globals); });
 }

@@ -115,6 +115,18 @@ struct IsRows : std::false_type {};
 template <HasColumns Row>
 struct IsRows<std::vector<Row>> : std::true_type {};
 
+// The columns of the rows in a field; none if it holds no rows.
+template <class T>
+std::vector<Column> parts_of() {
+  if constexpr (IsOptional<T>::value) {
+    return parts_of<typename T::value_type>();
+  } else if constexpr (IsRows<T>::value) {
+    return columns_of<typename T::value_type>();
+  } else {
+    return {};
+  }
+}
+
 template <class T>
 concept IsArray =
     std::same_as<T, std::vector<double>> || std::same_as<T, Vector> || std::same_as<T, Matrix>;
@@ -224,12 +236,8 @@ std::vector<Column> columns_of() {
   Row row{};
   Row::columns(row, [&](const char* name, auto& field, const char* unit, const char* meaning) {
     using Field = std::remove_cvref_t<decltype(field)>;
-    std::vector<Column> parts;
-    if constexpr (columns_detail::IsRows<Field>::value) {
-      parts = columns_of<typename Field::value_type>();
-    }
     out.push_back({name, columns_detail::type_of<Field>(), unit, meaning,
-                   columns_detail::IsOptional<Field>::value, std::move(parts)});
+                   columns_detail::IsOptional<Field>::value, columns_detail::parts_of<Field>()});
   });
   return out;
 }

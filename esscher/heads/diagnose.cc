@@ -10,8 +10,10 @@
 #include "esscher/estimate/quantile.h"
 #include "esscher/heads/control.h"
 #include "esscher/heads/detail/prefixes.h"
+#include "esscher/heads/detail/ratio.h"
 #include "esscher/heads/detail/score_law.h"
 #include "esscher/heads/detail/walk.h"
+#include "esscher/heads/detail/window_study.h"
 
 namespace esscher {
 namespace {
@@ -19,18 +21,6 @@ namespace {
 constexpr std::uint64_t kShapeStream = 0x5a9e;  // beside the fits, whose streams are their sizes
 constexpr Index kShapeKeys = 2048;   // at most, so that the test costs little beside the fits
 constexpr Index kLengthQueries = 5;  // representatives for linear_from, by quantile of tau2
-
-// Median over queries of error / scale. An error that is rounding of |T| counts as 0, also where
-// there is nothing to explain and the scale is rounding too.
-double median_ratio(const std::vector<double>& errors, const std::vector<double>& scales,
-                    const std::vector<double>& norms) {
-  std::vector<double> ratios;
-  for (std::size_t i = 0; i < errors.size(); ++i) {
-    const bool nothing = errors[i] <= 1e-13 * norms[i];
-    ratios.push_back(nothing ? 0.0 : errors[i] / std::max(scales[i], 1e-300));
-  }
-  return median(ratios);
-}
 
 template <class Field>
 std::vector<double> collect(const std::vector<PromptResult>& results, Field field) {
@@ -214,6 +204,21 @@ std::vector<CostRow> cost_rows(const HeadDiagnosis& head) {
   return rows;
 }
 
+void fill_windows(const Head& head, const HeadOptions& options,
+                  const std::vector<PromptResult>& results,
+                  const std::vector<SurrogateModel>& models, HeadDiagnosis& out) {
+  std::optional<MixtureFit> best;
+  for (const SurrogateModel& model : models) {
+    if (model.fit && model.k == out.best_k && !model.split) {
+      best = model.fit;
+      for (Vector& mean : best->means) mean += model.moments.origin_k();
+    }
+  }
+  out.window = window_rows(head, options, results, best);
+  out.window_lengths = window_length_rows(head, options, results);
+  out.window_verdict = window_verdict(*out.window, options.tolerance, head.n * (head.dk + head.dv));
+}
+
 void check_options(const Head& head, const HeadOptions& options) {
   const std::string where = "head " + head.name;
   for (const Index k : options.components) {
@@ -221,6 +226,15 @@ void check_options(const Head& head, const HeadOptions& options) {
   }
   if (options.most_queries < 1) {
     throw_argument(where, "queries", std::to_string(options.most_queries), "at least 1");
+  }
+  for (const Index w : options.windows) {
+    if (w < std::max<Index>(1, options.sinks)) {
+      throw_argument(where, "window", std::to_string(w),
+                     "at least 1 and the number of sinks, " + std::to_string(options.sinks));
+    }
+  }
+  if (options.sinks < 0) {
+    throw_argument(where, "sinks", std::to_string(options.sinks), "at least 0");
   }
   if (!(options.tolerance > 0)) {
     throw_argument(where, "tolerance", to_text(options.tolerance), "a positive number");
@@ -280,6 +294,7 @@ HeadDiagnosis diagnose(const Head& head, const HeadOptions& options) {
   }
   out.score_histogram = score_histogram(head, results);
   out.prefixes = prefix_rows(head, results);
+  if (!options.windows.empty()) fill_windows(head, options, results, models, out);
   out.cost = cost_rows(out);
   return out;
 }

@@ -14,6 +14,7 @@
 
 #include "esscher/base/columns.h"
 #include "esscher/base/estimate.h"
+#include "esscher/heads/tail.h"
 #include "esscher/heads/verdict.h"
 
 namespace esscher {
@@ -83,6 +84,46 @@ struct CostRow {
   }
 };
 
+// An exact window with a tail (heads/window.h).
+struct WindowRow {
+  Index w = 0;  // exact keys, the sinks among them
+  Tail tail = Tail::finite;
+  double lin = 0, lin_c = 0;
+  // lin_c if the keys behind the window were Gaussian, exactly (heads/window_control.h), relative to
+  // the measured |T - Vbar|; absent for tails that are not one Gaussian and out of reach.
+  std::optional<double> control_lin_c = {};
+  Index state = 0;
+  Index multiply_adds = 0;
+
+  template <class Row, class Column>
+  static void columns(Row& row, Column&& column) {
+    column("w", row.w, "tokens", "exact keys: the sinks and the last ones");
+    column("tail", row.tail, "", "what stands for the other keys");
+    column("lin", row.lin, "", "error relative to |T|");
+    column("lin_c", row.lin_c, "", "error relative to |T - mean V|");
+    column("control_lin_c", row.control_lin_c, "",
+           "lin_c of Gaussian keys behind the window, exact");
+    column("state", row.state, "numbers", "numbers to keep");
+    column("multiply_adds", row.multiply_adds, "", "multiply-adds per query");
+  }
+};
+
+// The same on shorter prompts.
+struct WindowLengthRow {
+  Index n = 0;
+  Index w = 0;
+  Tail tail = Tail::finite;
+  double lin_c = 0;
+
+  template <class Row, class Column>
+  static void columns(Row& row, Column&& column) {
+    column("n", row.n, "tokens", "keys of the prompt");
+    column("w", row.w, "tokens", "exact keys");
+    column("tail", row.tail, "", "what stands for the other keys");
+    column("lin_c", row.lin_c, "", "error relative to |T - mean V|");
+  }
+};
+
 struct HeadDiagnosis {
   std::string name;
   Index n = 0, dk = 0, dv = 0, queries = 0;
@@ -111,6 +152,10 @@ struct HeadDiagnosis {
 
   std::vector<CostRow> cost;
   std::vector<PrefixRow> prefixes;
+  // Absent if no window was tried.
+  std::optional<std::vector<WindowRow>> window;
+  std::optional<std::vector<WindowLengthRow>> window_lengths;
+  std::optional<std::string> window_verdict;  // "linear beyond 32 keys: ..."
   Vector score_histogram;  // density of (s - mean)/tau in kHistogramBins bins over [-5, 5]
   Vector score_mixture;  // the same density for keys from the best mixture; empty if there is none
 
@@ -159,6 +204,9 @@ struct HeadDiagnosis {
     column("mixtures", row.mixtures, "", "one row per mixture tried");
     column("cost", row.cost, "", "one row per surrogate");
     column("prefixes", row.prefixes, "", "one row per prefix of the prompt");
+    column("window", row.window, "", "one row per exact window and tail");
+    column("window_lengths", row.window_lengths, "", "one window on prefixes of the prompt");
+    column("window_verdict", row.window_verdict, "", "from which window on the rest is linear");
     column("score_histogram", row.score_histogram, "", "density of the standardised scores");
     column("score_mixture", row.score_mixture, "", "the same for keys from the best mixture");
   }

@@ -30,6 +30,7 @@ void check_head(const Head& head) {
   if (!std::isfinite(head.scale)) {
     throw_argument(where, "scale", to_text(head.scale), "a finite number");
   }
+  if (head.rotary) check_rotary(where, *head.rotary, head.dk);
   if (head.causal) check_dimension(where, "Q (rows) of a causal head", head.n_queries, head.n);
 }
 

@@ -5,10 +5,12 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "esscher/base/linalg.h"
+#include "esscher/heads/rotary.h"
 
 namespace esscher {
 
@@ -24,9 +26,10 @@ struct Head {
   Index dv = 0;
   double scale = 1;
   bool causal = false;
-  RowSource Q;  // [n_queries, dk]
-  RowSource K;  // [n, dk]
-  RowSource V;  // [n, dv]
+  std::optional<Rotary> rotary = {};  // how keys were turned by their positions, if known
+  RowSource Q;                        // [n_queries, dk]
+  RowSource K;                        // [n, dk]
+  RowSource V;                        // [n, dv]
 
   [[nodiscard]] Index prompt_end(Index query) const { return causal ? query + 1 : n; }
 };

@@ -47,8 +47,8 @@ TensorFile open_tensors(const std::filesystem::path& path) {
   return out;
 }
 
-enum Role { kQuery, kKey, kValue, kScale, kCausal, kRoles };
-constexpr std::array<const char*, kRoles> kRoleNames = {"Q", "K", "V", "scale", "causal"};
+enum Role { kQuery, kKey, kValue, kScale, kCausal, kRotary, kRoles };
+constexpr std::array<const char*, kRoles> kRoleNames = {"Q", "K", "V", "scale", "causal", "rotary"};
 
 std::optional<Role> role_of(std::string word) {
   std::transform(word.begin(), word.end(), word.begin(),
@@ -56,7 +56,7 @@ std::optional<Role> role_of(std::string word) {
   static const std::map<std::string, Role> words = {
       {"q", kQuery},      {"query", kQuery}, {"queries", kQuery}, {"k", kKey},
       {"key", kKey},      {"keys", kKey},    {"v", kValue},       {"value", kValue},
-      {"values", kValue}, {"scale", kScale}, {"causal", kCausal}};
+      {"values", kValue}, {"scale", kScale}, {"causal", kCausal}, {"rotary", kRotary}};
   const auto found = words.find(word);
   if (found == words.end()) return std::nullopt;
   return found->second;
@@ -113,6 +113,27 @@ double setting(const std::string& where, const std::optional<Array>& array, std:
   const double value = array->at(array->count() == 1 ? 0 : head);
   if (!std::isfinite(value)) throw FileError(where + ": " + to_text(value) + ", expected a number");
   return value;
+}
+
+// The four numbers of X.rotary.
+std::optional<Rotary> rotary_setting(const std::string& where, const std::optional<Array>& array) {
+  if (!array) return std::nullopt;
+  if (array->count() != 4) {
+    throw FileError(where + ": " + std::to_string(array->count()) +
+                    " numbers, expected 4: base, pairs (0 or 1), dims, position of the first key");
+  }
+  const auto whole = [&](std::size_t i, double most, const char* what) {
+    const double value = array->at(i);
+    if (!(value >= 0 && value <= most) || value != std::floor(value)) {
+      throw FileError(where + ": " + to_text(value) + " for " + what +
+                      ", expected a whole number " + "from 0 to " + to_text(most));
+    }
+    return static_cast<Index>(value);
+  };
+  return Rotary{.base = array->at(0),
+                .pairs = whole(1, 1, "pairs") == 0 ? RotaryPairs::interleaved : RotaryPairs::halves,
+                .dims = whole(2, 1e6, "dims"),
+                .first = whole(3, 1e15, "the first position")};
 }
 
 // Drops rows of a large tensor from memory once they were read, because a pass may not need them
@@ -178,6 +199,8 @@ void add_heads(const std::string& path, const std::string& name, const Group& gr
         .scale = options.scale.value_or(setting(here + ".scale", group[kScale], h, heads, natural)),
         .causal = options.causal.value_or(
             setting(here + ".causal", group[kCausal], h, heads, 0.0) != 0.0),
+        .rotary =
+            options.rotary ? options.rotary : rotary_setting(here + ".rotary", group[kRotary]),
         .Q = source(here + ".Q", tensor[kQuery], file),
         .K = source(here + ".K", tensor[kKey], file),
         .V = source(here + ".V", tensor[kValue], file)};

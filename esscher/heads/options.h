@@ -16,6 +16,8 @@ struct HeadOptions {
   Index fit_keys = 8192;   // a mixture is fitted to at most so many evenly spaced keys
   std::uint64_t seed = 0;  // starts of the fits
   double tolerance = 0.1;  // a lin_c up to this counts as linear
+  std::vector<Index> windows = {8, 16, 32, 64};  // exact keys to try (heads/window.h); empty: none
+  Index sinks = 1;                               // of them, the first keys of the prompt
   MixtureFitOptions fit;
 };
 

@@ -147,8 +147,9 @@ class Walk {
     const PromptMoments& gaussian = models_.front().moments;
     out.a = a_.row(i);
     out.n = all_.count(i);
-    out.norm = (origin_v_ + all_.output(i)).norm();
-    out.signal = (origin_v_ + all_.output(i) - gaussian.mean_v()).norm();
+    out.T = origin_v_ + all_.output(i);
+    out.norm = out.T.norm();
+    out.signal = (out.T - gaussian.mean_v()).norm();
     out.ess = all_.effective_sample_size(i);
     out.kurtosis = all_.score_kurtosis(i);
     out.top_weight = all_.top_weight(i);

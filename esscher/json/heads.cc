@@ -67,6 +67,9 @@ Json diagnosis_json(const HeadDiagnosis& head) {
   out["shape"] = shape_json(head);
   out["cost"] = rows_json(head.cost);
   out["prefixes"] = rows_json(head.prefixes);
+  out["window"] = head.window ? rows_json(*head.window) : Json(nullptr);
+  out["window_lengths"] = head.window_lengths ? rows_json(*head.window_lengths) : Json(nullptr);
+  out["window_verdict"] = or_null(head.window_verdict);
   out["score_histogram"] = json_vector(head.score_histogram);
   out["score_mixture"] = nullptr;
   if (head.best_k) {

@@ -163,6 +163,40 @@ Figure score_figure(const HeadDiagnosis& head, const std::string& id) {
                                  head.kurtosis)};
 }
 
+// Errors and cost of every window and tail.
+PageTable window_table(const HeadDiagnosis& head) {
+  PageTable table{
+      .title = "Exact window and tail; control: Gaussian keys behind the window, exactly",
+      .sheet = {.columns = {"exact keys", "tail", "lin_c", "control", "lin", "numbers kept",
+                            "multiply-adds"},
+                .rows = {}}};
+  for (const WindowRow& row : *head.window) {
+    table.sheet.add(row.w, std::string(name(row.tail)), three_digits(row.lin_c),
+                    three_digits(row.control_lin_c), three_digits(row.lin), row.state,
+                    row.multiply_adds);
+  }
+  return table;
+}
+
+Figure window_figure(const HeadDiagnosis& head, const std::string& id, Page& page) {
+  Sheet sheet{.columns = {"numbers", "error", "tail", "w"}, .rows = {}};
+  for (const WindowRow& row : *head.window) {
+    sheet.add(row.state, row.lin_c, std::string(name(row.tail)), row.w);
+  }
+  page.datasets["window-" + id] = std::move(sheet);
+  return {.id = "window-" + id,
+          .chart = CurveChart{.data = "window-" + id,
+                              .x = {.column = "numbers", .title = "numbers kept", .log = true},
+                              .y = {.column = "error", .title = "error, lin_c"},
+                              .series = "tail",
+                              .series_title = "tail",
+                              .tooltip = {"w", "tail", "numbers", "error"},
+                              .height = 280},
+          .caption = fmt::format("Error against memory for windows of exact keys with each tail. "
+                                 "Softmax itself keeps {} numbers.",
+                                 head.n * (head.dk + head.dv))};
+}
+
 std::string sentence(std::string text) {
   if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
   return text + ".";
@@ -184,6 +218,11 @@ void add_head_section(const HeadDiagnosis& head, const std::string& id, Page& pa
   if (!head.prefixes.empty()) section.figures.push_back(prefix_figure(head, id));
   section.figures.push_back(score_figure(head, id));
   section.tables = {number_table(head), surrogate_table(head)};
+  if (head.window && !head.window->empty()) {
+    section.text += " " + sentence(head.window_verdict.value_or(""));
+    section.figures.push_back(window_figure(head, id, page));
+    section.tables.push_back(window_table(head));
+  }
   page.sections.push_back(std::move(section));
 }
 

@@ -24,7 +24,9 @@ constexpr const char* kOverviewText =
     "mean value). control is what lin_c would be for Gaussian keys with the same moments and "
     "length, from the exact engine. L needed is the length from which such keys would be within "
     "the tolerance; a verdict promises it only where a test of the shape of the keys could have "
-    "refused it. frozen is the share of queries with n < exp(tau²).";
+    "refused it. frozen is the share of queries with n < exp(tau²). With a window, some keys stay "
+    "exact "
+    "and only the others are replaced.";
 
 // What a verdict says of one head and of several.
 struct GroupWords {
@@ -64,13 +66,14 @@ Axis spread_axis(const std::vector<double>& values, const std::string& column,
 PageTable overview_table(const std::vector<HeadDiagnosis>& heads) {
   PageTable table{.title = "One row per head; a click on a column sorts",
                   .sheet = {.columns = {"head", "verdict", "lin_c", "control", "lin", "tau²", "ESS",
-                                        "frozen", "L needed", "n", "d"},
+                                        "frozen", "L needed", "n", "d", "with a window"},
                             .rows = {}}};
   for (const HeadDiagnosis& head : heads) {
     table.sheet.add(head.name, head.verdict, three_digits(head.gaussian.lin_c),
                     three_digits(head.control_lin_c), three_digits(head.gaussian.lin),
                     three_digits(head.tau2), three_digits(head.ess), three_digits(head.frozen),
-                    linear_from_text(head.linear_from), head.n, head.dk);
+                    linear_from_text(head.linear_from), head.n, head.dk,
+                    head.window_verdict.value_or("not tried"));
   }
   return table;
 }

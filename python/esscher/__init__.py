@@ -38,7 +38,7 @@ from .errors import (
     RuntimeFailure,
 )
 from .gradients import PromptGradients, RiskFunction, RiskGradient, risk_function
-from .heads import Diagnoses, heads
+from .heads import Diagnoses, WindowedHead, heads
 from .icl import (
     Flow,
     LinearRegressionTask,
@@ -123,6 +123,7 @@ __all__ = [
     "Gaussian",
     "Gradients",
     "heads",
+    "WindowedHead",
     "inf",
     "Laplace",
     "SingleIndex",

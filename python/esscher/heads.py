@@ -15,10 +15,11 @@ from .outlets import Out, outlet
 from .progress import Progress
 from .results import Curve, Curves, Result
 from .tables import Row, Rows
-from .types import ArrayLike
+from .types import Array, ArrayLike
 
 Path = Union[str, "os.PathLike[str]"]
 COMPONENTS = (2, 4, 8, 16, 32)
+WINDOWS = (8, 16, 32, 64)
 
 
 def _unstack(X: Any, heads: int) -> List[Any]:
@@ -82,6 +83,8 @@ def heads(
     components: Sequence[int] = COMPONENTS,
     queries: Union[int, Sequence[int]] = 128,
     tolerance: float = 0.1,
+    windows: Sequence[int] = WINDOWS,
+    sinks: int = 1,
     seed: int = 0,
     out: Out = None,
     shard: str = "",
@@ -98,6 +101,8 @@ def heads(
     components: Sequence[int] = COMPONENTS,
     queries: Union[int, Sequence[int]] = 128,
     tolerance: float = 0.1,
+    windows: Sequence[int] = WINDOWS,
+    sinks: int = 1,
     seed: int = 0,
     out: Out = None,
     shard: str = "",
@@ -116,6 +121,8 @@ def heads(
     components: Sequence[int] = COMPONENTS,
     queries: Union[int, Sequence[int]] = 128,
     tolerance: float = 0.1,
+    windows: Sequence[int] = WINDOWS,
+    sinks: int = 1,
     seed: int = 0,
     out: Out = None,
     shard: str = "",
@@ -131,7 +138,8 @@ def heads(
     ``heads(Q, K, V)``: the queries [m,dk], keys [n,dk] and values [n,dv] that entered a softmax, or stacked heads
     [h,m,dk], [h,n,dk], [h,n,dv]. ``heads(path)``: every head of a .safetensors or .npz file or of a folder of .npy
     files. Unless they are given, score_scale is that of the file or 1/sqrt(dk), and causal that of the file or False.
-    queries is how many queries to use, or a list of their numbers.
+    queries is how many queries to use, or a list of their numbers. ``window`` has one row per number of exact keys in
+    ``windows`` and per tail (see :class:`WindowedHead`), ``window_verdict`` says from which window on the rest is linear.
 
     >>> import numpy as np, esscher as es
     >>> X = np.random.default_rng(0).normal(size=(3, 400, 4))
@@ -149,6 +157,8 @@ def heads(
         "most_queries": queries if isinstance(queries, int) else 128,
         "queries": [] if isinstance(queries, int) else list(queries),
         "tolerance": tolerance,
+        "windows": list(windows),
+        "sinks": sinks,
         "seed": seed,
     }
     if isinstance(Q, (str, os.PathLike)):
@@ -169,3 +179,85 @@ def _diagnose(Q: Any, K: Any, V: Any, scale: Optional[float], causal: Optional[b
     return _esscher.heads_of_arrays(
         _unstack(Q, count), _unstack(K, count), _unstack(V, count), scale, bool(causal), options
     )
+
+
+class WindowedHead:
+    """A softmax head that keeps a few keys and the moments of the others, for a loop that decodes token by token.
+
+    Kept exactly are the first ``sinks`` keys, the last ``window - sinks`` keys, and the ``heavy`` heaviest of those that
+    left the window, by their mean softmax weight over the queries since they came. ``tail`` is what stands for the rest:
+    "none", "mean", "first", "gaussian", "finite" (a Gaussian tail that knows how many keys it stands for), "mixture"
+    (give ``keys`` [n,dk] of an earlier prompt to fit ``components`` to), or "rotary" (a Gaussian of keys before their
+    rotation; give ``rotary_base``). Memory does not grow with the prompt.
+
+    >>> import numpy as np, esscher as es
+    >>> rng = np.random.default_rng(0)
+    >>> head = es.WindowedHead(4, 3, window=8)
+    >>> for _ in range(100):
+    ...     q, k, v = rng.normal(size=4), rng.normal(size=4), rng.normal(size=3)
+    ...     out = head.step(q, k, v)
+    >>> out.shape, head.count, head.exact_keys, head.state
+    ((3,), 100, 8, 86)
+    """
+
+    def __init__(
+        self,
+        dk: int,
+        dv: int,
+        *,
+        score_scale: Optional[float] = None,
+        window: int = 16,
+        sinks: int = 1,
+        heavy: int = 0,
+        tail: str = "finite",
+        rotary_base: Optional[float] = None,
+        rotary_pairs: str = "halves",
+        first_position: int = 0,
+        keys: Optional[ArrayLike] = None,
+        components: int = 4,
+    ) -> None:
+        options = {
+            "window": window,
+            "sinks": sinks,
+            "heavy": heavy,
+            "tail": tail,
+            "rotary_base": rotary_base,
+            "rotary_pairs": rotary_pairs,
+            "first_position": first_position,
+            "keys": keys,
+            "components": components,
+        }
+        self._head = _esscher.WindowedHead(dk, dv, float(dk) ** -0.5 if score_scale is None else score_scale, options)
+
+    def push(self, keys: ArrayLike, values: ArrayLike) -> None:
+        """One key [dk] and value [dv], or several as rows; the bits do not depend on how they come."""
+        self._head.push(keys, values)
+
+    def attend(self, query: ArrayLike) -> Array:
+        """The output [dv] of one query over all keys so far."""
+        return self._head.attend(query)
+
+    def step(self, query: ArrayLike, key: ArrayLike, value: ArrayLike) -> Array:
+        """One token of a decoding loop: its key and value come in, its query sees them."""
+        self._head.push(key, value)
+        return self._head.attend(query)
+
+    @property
+    def count(self) -> int:
+        """Keys so far."""
+        return self._head.count
+
+    @property
+    def exact_keys(self) -> int:
+        """Keys that are kept."""
+        return self._head.exact_keys
+
+    @property
+    def state(self) -> int:
+        """Numbers to keep."""
+        return self._head.state
+
+    @property
+    def bytes(self) -> int:
+        """Bytes that this object holds for them, in double precision."""
+        return self._head.bytes

@@ -20,6 +20,8 @@ HeadOptions head_options(const py::dict& given) {
   options.queries = given["queries"].cast<std::vector<Index>>();
   options.tolerance = given["tolerance"].cast<double>();
   options.seed = given["seed"].cast<std::uint64_t>();
+  options.windows = given["windows"].cast<std::vector<Index>>();
+  options.sinks = given["sinks"].cast<Index>();
   return options;
 }
 

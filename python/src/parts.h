@@ -17,6 +17,7 @@ void bind_models(pybind11::module_& m);
 void bind_train(pybind11::module_& m);
 void bind_presets(pybind11::module_& m);
 void bind_heads(pybind11::module_& m);
+void bind_windowed_head(pybind11::module_& m);
 void bind_runs(pybind11::module_& m);
 void bind_sweep(pybind11::module_& m);
 void bind_gradients(pybind11::module_& m);

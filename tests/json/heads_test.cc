@@ -37,6 +37,14 @@ HeadDiagnosis sample() {
                    {.k = 16, .in_sample = {.lin = 0.5, .lin_c = 0.6}}};
   head.cost = {{.surrogate = "softmax", .state = 700, .multiply_adds = 700}};
   head.prefixes = {{.n = 16, .lin_c = 0.9, .control = 0.8, .control_low = 0.7, .control_high = 1}};
+  head.window = std::vector<WindowRow>{{.w = 16,
+                                        .tail = Tail::finite,
+                                        .lin = 0.1,
+                                        .lin_c = 0.2,
+                                        .control_lin_c = 0.3,
+                                        .state = 140,
+                                        .multiply_adds = 150}};
+  head.window_verdict = "linear beyond 16 keys";
   head.score_histogram = Vector::Constant(2, 0.25);
   head.score_mixture = Vector::Constant(2, 0.5);
   head.verdict_kind = HeadVerdict::linear_from;
@@ -77,6 +85,9 @@ TEST(DiagnosisJson, KeysAreTheContract) {
                                             "shape",
                                             "cost",
                                             "prefixes",
+                                            "window",
+                                            "window_lengths",
+                                            "window_verdict",
                                             "score_histogram",
                                             "score_mixture",
                                             "verdict",

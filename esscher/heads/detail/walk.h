@@ -40,6 +40,7 @@ std::vector<SurrogateModel> fit_models(const Head& head, const HeadOptions& opti
 // What is measured for one query at the end of its prompt.
 struct PromptResult {
   Vector a;                                   // scale * q
+  Vector T;                                   // softmax output
   double n = 0;                               // keys in its prompt
   double norm = 0, signal = 0;                // |T|, |T - Vbar|
   double norm_unseen = 0, signal_unseen = 0;  // the same on unseen keys, Vbar of the fitted ones
