@@ -16,6 +16,8 @@
 #include "esscher/heads/diagnose.h"
 #include "esscher/heads/load.h"
 #include "esscher/heads/surrogate_file.h"
+#include "esscher/io/file.h"
+#include "esscher/model/allocate.h"
 #include "esscher/report/page_heads.h"
 #include "esscher/report/report.h"
 
@@ -36,6 +38,8 @@ struct HeadsArguments {
   Index sinks = 1;
   std::optional<double> rotary;
   std::string rotary_pairs = "halves";
+  std::int64_t plan_bytes = 0;
+  std::string plan_file;
 };
 
 HeadOptions options_of(const HeadsArguments& arguments, const Globals& globals) {
@@ -122,6 +126,18 @@ void export_surrogates(const std::vector<Head>& heads, const HeadsArguments& arg
   write_surrogates(arguments.export_file, surrogates);
 }
 
+// Windows and tails for a total number of bytes, for `esscher model --replace`.
+void add_plan(const std::vector<HeadDiagnosis>& heads, const HeadsArguments& arguments,
+              Json& document, std::string& text) {
+  const Allocation plan = allocate_windows(heads, arguments.sinks, arguments.plan_bytes);
+  document["plan"] = parse_json("plan", plan_text(plan.plan));
+  document["plan_bytes"] = plan.bytes;
+  put(document, "plan_error", plan.error);
+  text += fmt::format("plan: {} bytes, sum of errors (lin) {:.4f} over {} heads\n", plan.bytes,
+                      plan.error, heads.size());
+  if (!arguments.plan_file.empty()) write_text(arguments.plan_file, plan_text(plan.plan));
+}
+
 void run_heads(const HeadsArguments& arguments, const Globals& globals) {
   const std::vector<Head> heads = load_heads(arguments.file, file_options(arguments));
   const Cells<HeadDiagnosis> cells = diagnosis_cells(heads, options_of(arguments, globals));
@@ -141,7 +157,10 @@ void run_heads(const HeadsArguments& arguments, const Globals& globals) {
   if (!arguments.export_file.empty()) export_surrogates(heads, arguments, globals);
   Json rows = Json::array();
   for (const HeadDiagnosis& head : found) rows.push_back(diagnosis_json(head));
-  print_result(globals, "heads", Json{{"rows", std::move(rows)}}, heads_text(found));
+  Json document{{"rows", std::move(rows)}};
+  std::string text = heads_text(found);
+  if (arguments.plan_bytes > 0) add_plan(found, arguments, document, text);
+  print_result(globals, "heads", std::move(document), text);
 }
 
 }  // namespace
@@ -178,6 +197,9 @@ void add_heads(const Command& app, Globals& globals) {
       .positive();
   verb.option("--rotary-pairs", arguments->rotary_pairs, "interleaved or halves")
       .one_of({"interleaved", "halves"});
+  verb.option("--plan", arguments->plan_bytes, "choose windows and tails for so many bytes")
+      .positive();
+  verb.option("--plan-file", arguments->plan_file, "write that plan, .json");
   verb.option("--export", arguments->export_file, "write the surrogates as .safetensors");
   verb.run([arguments, &globals] { run_heads(*arguments, globals); });
 }

@@ -41,6 +41,7 @@ int run(int argc, char** argv) {
   add_universal(app, globals);
   add_scaling(app, globals);
   add_heads(app, globals);
+  add_model(app, globals);
   add_runs(app, globals);
   add_report(app, globals);
   add_export(app, globals);

@@ -10,6 +10,7 @@ void add_attend(const Command& app, Globals& globals);
 void add_universal(const Command& app, Globals& globals);
 void add_scaling(const Command& app, Globals& globals);
 void add_heads(const Command& app, Globals& globals);
+void add_model(const Command& app, Globals& globals);
 void add_runs(const Command& app, Globals& globals);
 void add_report(const Command& app, Globals& globals);
 void add_export(const Command& app, Globals& globals);

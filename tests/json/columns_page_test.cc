@@ -9,6 +9,7 @@
 #include "esscher/concentration/study.h"
 #include "esscher/heads/diagnosis.h"
 #include "esscher/io/file.h"
+#include "esscher/model/effect.h"
 #include "esscher/paper/paper.h"
 #include "esscher/risk/risk_rows.h"
 #include "esscher/scaling/scaling.h"
@@ -62,6 +63,7 @@ std::string columns_page() {
   add_rows(page, "`concentration`, rows of the result", columns_of<StudyRow>());
   add_rows(page, "`concentration --sigma-sweep`", columns_of<SigmaPoint>());
   add_rows(page, "`scaling`", columns_of<ScalingRow>());
+  add_rows(page, "`model`", columns_of<EffectRow>());
   add_rows(page, "`heads`", columns_of<HeadDiagnosis>());
   add_rows(page, "`icl risk`", columns_of<RiskRow>());
   add_rows(page, "`icl flow`", columns_of<FlowRow>());

@@ -1,0 +1,179 @@
+// esscher model: a small decoder model, its heads, and what it notices when they are replaced.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <optional>
+
+#include "cli/execute.h"
+#include "cli/verbs.h"
+#include "esscher/base/error.h"
+#include "esscher/io/file.h"
+#include "esscher/io/npy.h"
+#include "esscher/json/rows.h"
+#include "esscher/model/capture.h"
+#include "esscher/model/effect.h"
+#include "esscher/report/page_model.h"
+#include "esscher/report/report.h"
+
+namespace esscher::cli {
+namespace {
+
+struct ModelArguments {
+  std::string model, tokens, capture, replace, logits, tail = "finite";
+  std::int64_t window = 0, sinks = 1, from = -1;
+  bool select = false;
+};
+
+// The plan of the file, or one window for all heads; none if neither was asked for.
+std::optional<HeadPlan> plan_of(const ModelArguments& arguments, const ModelSpec& spec) {
+  if (!arguments.replace.empty()) {
+    const HeadPlan plan = parse_plan(arguments.replace, read_text(arguments.replace));
+    check_plan(plan, spec);
+    return plan;
+  }
+  if (arguments.window == 0) return std::nullopt;
+  HeadPlan plan;
+  plan.fallback = WindowOptions{.window = arguments.window,
+                                .sinks = std::min<Index>(arguments.sinks, arguments.window),
+                                .tail = parse_enum<Tail>(arguments.tail)};
+  check_plan(plan, spec);
+  return plan;
+}
+
+Index first_position(const ModelArguments& arguments, const Texts& texts) {
+  if (arguments.from >= 0) return arguments.from;
+  std::size_t shortest = texts.front().size();
+  for (const auto& text : texts) shortest = std::min(shortest, text.size());
+  return std::min<Index>(64, static_cast<Index>(shortest) / 4);
+}
+
+double nats_of(const Model& model, const Texts& texts, Index from) {
+  double sum = 0;
+  double count = 0;
+  for (const auto& text : texts) {
+    const Pass pass = run_model(model, text, softmax_head);
+    for (Index i = from; i + 1 < static_cast<Index>(text.size()); ++i) {
+      sum -= log_probabilities(model, pass, i, 1)(0, text[static_cast<std::size_t>(i) + 1]);
+      count += 1;
+    }
+  }
+  return count > 0 ? sum / count : 0.0;
+}
+
+// Wall-clock seconds per token of one pass over the first text.
+double seconds_per_token(const Model& model, const Texts& texts, const HeadRule& rule) {
+  const auto start = std::chrono::steady_clock::now();
+  (void)run_model(model, texts.front(), rule);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  return took.count() / static_cast<double>(texts.front().size());
+}
+
+std::string effect_text(const std::vector<EffectRow>& rows) {
+  std::string text = fmt::format("{:<10} {:>8} {:>9} {:>10} {:>22} {:>7} {:>8} {:>9}\n", "replaced",
+                                 "nats", "change", "KL", "95 % interval", "top-1", "error", "W_O");
+  for (const EffectRow& row : rows) {
+    text += fmt::format("{:<10} {:>8.4f} {:>+9.4f} {:>10.5f} {:>22} {:>7.3f} {:>8.4f} {:>9.5f}\n",
+                        row.plan, row.nats, row.nats_replaced - row.nats, row.kl,
+                        fmt::format("{:.5f} .. {:.5f}", row.kl_low, row.kl_high), row.top1,
+                        row.error, row.wo_error);
+  }
+  const EffectRow& plan = rows.front();
+  return text + fmt::format("state: {} numbers instead of {}, {} bytes instead of {} in float32\n",
+                            plan.state, plan.cache, 4 * plan.state, 4 * plan.cache);
+}
+
+// What decides the numbers, as the configuration of the run.
+std::string run_config(const ModelArguments& arguments, Index from) {
+  return fmt::format(
+      "[model]\npath = \"{}\"\ntokens = \"{}\"\nreplace = \"{}\"\nwindow = {}\nsinks = {}\n"
+      "tail = \"{}\"\nfrom = {}\nselect = {}\n",
+      arguments.model, arguments.tokens, arguments.replace, arguments.window, arguments.sinks,
+      arguments.tail, from, arguments.select);
+}
+
+std::vector<EffectRow> effect_run(const Cells<EffectRow>& cells, const ModelArguments& arguments,
+                                  Index from, const Globals& globals) {
+  Run run = open_run(globals.out, {.verb = "model",
+                                   .config_toml = run_config(arguments, from),
+                                   .seed = globals.seed});
+  std::vector<EffectRow> rows = rows_of_cells(globals, &run, cells);
+  if (run.is_writer()) {
+    const Page page = model_page(rows);
+    set_page(run, page);
+    write_report(run, page, run.directory() / "report.html");
+  }
+  return rows;
+}
+
+void run_model_verb(const ModelArguments& arguments, const Globals& globals) {
+  const auto model = std::make_shared<const Model>(load_model(arguments.model));
+  const Texts texts = parse_tokens(arguments.tokens, read_text(arguments.tokens));
+  const Index from = first_position(arguments, texts);
+  const std::optional<HeadPlan> plan = plan_of(arguments, model->spec);
+  if (arguments.select && !plan) {
+    throw ConfigError("model: --select replaces heads one by one, expected --replace or --window");
+  }
+  const ModelSpec& spec = model->spec;
+  Json out{{"model", model->name},   {"family", name(spec.family)}, {"layers", spec.layers},
+           {"heads", spec.heads},    {"kv_heads", spec.kv_heads},   {"head_dim", spec.head_dim},
+           {"vocab", spec.vocab},    {"texts", texts.size()},       {"from", from}};
+  std::string text;
+  if (!arguments.capture.empty()) capture_heads(*model, texts, arguments.capture);
+  if (!arguments.logits.empty()) {
+    const Pass pass = run_model(*model, texts.front(), softmax_head);
+    const auto n = static_cast<Index>(texts.front().size());
+    write_npy(arguments.logits, log_probabilities(*model, pass, 0, n).cast<double>());
+  }
+  if (!plan) {
+    const double nats = nats_of(*model, texts, from);
+    put(out, "nats", nats);
+    text = fmt::format("{}: {} layers of {} heads, {:.6f} nats per token from position {}\n",
+                       model->name, spec.layers, spec.heads, nats, from);
+    print_result(globals, "model", std::move(out), text);
+    return;
+  }
+  const auto study = std::make_shared<const EffectStudy>(model, texts, from);
+  const Cells<EffectRow> cells = effect_cells(study, *model, *plan, arguments.select);
+  std::vector<EffectRow> rows =
+      globals.out.empty() ? compute_here(cells) : effect_run(cells, arguments, from, globals);
+  std::stable_sort(rows.begin() + 1, rows.end(),
+                   [](const EffectRow& a, const EffectRow& b) { return a.kl < b.kl; });
+  out["rows"] = rows_json(rows);
+  put(out, "seconds_per_token", seconds_per_token(*model, texts, softmax_head));
+  put(out, "seconds_per_token_replaced",
+      seconds_per_token(*model, texts, planned_heads(*plan, spec)));
+  print_result(globals, "model", std::move(out), effect_text(rows));
+}
+
+}  // namespace
+
+void add_model(const Command& app, Globals& globals) {
+  const Command verb = add_verb(
+      app, globals, "model", "Run a small decoder model; capture and replace its heads",
+      "The model is a folder with config.json and .safetensors (Llama or GPT-2 family), or a\n"
+      "checkpoint *.bin of llama2.c. Texts are token ids, one text per line.\n"
+      "Examples:\n"
+      "  esscher model stories/ --tokens text.txt --capture heads.safetensors\n"
+      "  esscher model stories/ --tokens text.txt --window 16 --tail finite --json\n"
+      "  esscher model stories/ --tokens text.txt --replace plan.json --select --out runs/m");
+  auto arguments = std::make_shared<ModelArguments>();
+  verb.option("model", arguments->model, "folder with config.json, or *.bin").required();
+  verb.option("--tokens", arguments->tokens, "file of token ids, one text per line").required();
+  verb.option("--capture", arguments->capture, "write Q, K, V, W_O of every head, .safetensors");
+  verb.option("--replace", arguments->replace, "plan of heads to replace, .json");
+  verb.option("--window", arguments->window, "exact keys of every head, instead of a plan")
+      .excludes("--replace");
+  verb.option("--sinks", arguments->sinks, "of them, the first keys of the text");
+  verb.option("--tail", arguments->tail, "what stands for the other keys (default finite)")
+      .one_of({"none", "mean", "first", "gaussian", "finite", "rotary"});
+  verb.flag("--select", arguments->select, "also replace each head alone, ranked by KL");
+  verb.option("--from", arguments->from,
+              "first position that is judged (default: 64, or a quarter of the shortest text)");
+  verb.option("--logits", arguments->logits, "write log-probabilities of the first text, .npy");
+  verb.run([arguments, &globals] { run_model_verb(*arguments, globals); });
+}
+
+}  // namespace esscher::cli
