@@ -190,8 +190,7 @@ Figure window_figure(const HeadDiagnosis& head, const std::string& id, Page& pag
                               .y = {.column = "error", .title = "error, lin_c"},
                               .series = "tail",
                               .series_title = "tail",
-                              .tooltip = {"w", "tail", "numbers", "error"},
-                              .height = 280},
+                              .tooltip = {"w", "tail", "numbers", "error"}},
           .caption = fmt::format("Error against memory for windows of exact keys with each tail. "
                                  "Softmax itself keeps {} numbers.",
                                  head.n * (head.dk + head.dv))};

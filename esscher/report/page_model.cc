@@ -39,6 +39,7 @@ Figure select_figure(const std::vector<EffectRow>& rows, Page& page) {
                                 .y = {.column = "kl", .title = "KL to the original, nats per token"},
                                 .series = "layer",
                                 .series_title = "layer",
+                                .label = "head",
                                 .tooltip = {"head", "wo_error", "kl", "error"}},
           .caption = "One point per head, replaced alone. Heads at the bottom left cost least."};
 }
