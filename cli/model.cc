@@ -96,9 +96,9 @@ std::string run_config(const ModelArguments& arguments, Index from) {
 
 std::vector<EffectRow> effect_run(const Cells<EffectRow>& cells, const ModelArguments& arguments,
                                   Index from, const Globals& globals) {
-  Run run = open_run(globals.out, {.verb = "model",
-                                   .config_toml = run_config(arguments, from),
-                                   .seed = globals.seed});
+  Run run =
+      open_run(globals.out,
+               {.verb = "model", .config_toml = run_config(arguments, from), .seed = globals.seed});
   std::vector<EffectRow> rows = rows_of_cells(globals, &run, cells);
   if (run.is_writer()) {
     const Page page = model_page(rows);
@@ -117,9 +117,9 @@ void run_model_verb(const ModelArguments& arguments, const Globals& globals) {
     throw ConfigError("model: --select replaces heads one by one, expected --replace or --window");
   }
   const ModelSpec& spec = model->spec;
-  Json out{{"model", model->name},   {"family", name(spec.family)}, {"layers", spec.layers},
-           {"heads", spec.heads},    {"kv_heads", spec.kv_heads},   {"head_dim", spec.head_dim},
-           {"vocab", spec.vocab},    {"texts", texts.size()},       {"from", from}};
+  Json out{{"model", model->name}, {"family", name(spec.family)}, {"layers", spec.layers},
+           {"heads", spec.heads},  {"kv_heads", spec.kv_heads},   {"head_dim", spec.head_dim},
+           {"vocab", spec.vocab},  {"texts", texts.size()},       {"from", from}};
   std::string text;
   if (!arguments.capture.empty()) capture_heads(*model, texts, arguments.capture);
   if (!arguments.logits.empty()) {

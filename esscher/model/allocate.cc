@@ -35,9 +35,8 @@ std::vector<Choice> hull_of(const HeadDiagnosis& head, Index sinks) {
     if (row.tail == Tail::mixture) continue;
     all.push_back({.bytes = kBytes * row.state,
                    .error = row.lin,
-                   .window = WindowOptions{.window = row.w,
-                                           .sinks = std::min(sinks, row.w),
-                                           .tail = row.tail}});
+                   .window = WindowOptions{
+                       .window = row.w, .sinks = std::min(sinks, row.w), .tail = row.tail}});
   }
   std::stable_sort(all.begin(), all.end(), [](const Choice& a, const Choice& b) {
     return a.bytes != b.bytes ? a.bytes < b.bytes : a.error < b.error;
@@ -48,7 +47,8 @@ std::vector<Choice> hull_of(const HeadDiagnosis& head, Index sinks) {
   };
   for (Choice& next : all) {
     if (!hull.empty() && next.error >= hull.back().error) continue;
-    while (hull.size() > 1 && slope(hull[hull.size() - 2], hull.back()) <= slope(hull.back(), next)) {
+    while (hull.size() > 1 &&
+           slope(hull[hull.size() - 2], hull.back()) <= slope(hull.back(), next)) {
       hull.pop_back();
     }
     hull.push_back(std::move(next));

@@ -14,8 +14,8 @@ namespace esscher {
 
 struct Allocation {
   HeadPlan plan;
-  Index bytes = 0;    // 4 per number
-  double error = 0;   // sum over heads of lin
+  Index bytes = 0;   // 4 per number
+  double error = 0;  // sum over heads of lin
 };
 
 // Heads are named like L0.H3, with or without something before it. Throws ArgumentError if a name is

@@ -70,8 +70,8 @@ std::pair<double, double> block_interval(const std::vector<double>& x) {
     double sum = 0;
     double count = 0;
     for (std::size_t i = 0; i < sums.size(); ++i) {
-      const auto drawn = static_cast<std::size_t>(stream.uniform(i) *
-                                                  static_cast<double>(sums.size()));
+      const auto drawn =
+          static_cast<std::size_t>(stream.uniform(i) * static_cast<double>(sums.size()));
       const std::size_t at = std::min(drawn, sums.size() - 1);
       sum += sums[at];
       count += counts[at];
@@ -137,14 +137,16 @@ Texts parse_tokens(std::string_view where, std::string_view text) {
       const auto [stop, error] = std::from_chars(word.data(), word.data() + word.size(), token);
       if (error != std::errc() || stop != word.data() + word.size() || token < 0) {
         throw FileError(std::string(where) + ": line " + std::to_string(line) + ": \"" +
-                        std::string(word.substr(0, 40)) + "\", expected token ids, one text per line");
+                        std::string(word.substr(0, 40)) +
+                        "\", expected token ids, one text per line");
       }
       now.push_back(token);
       at = end;
     }
   }
   end_line();
-  if (out.empty()) throw FileError(std::string(where) + ": no token ids, expected at least one text");
+  if (out.empty())
+    throw FileError(std::string(where) + ": no token ids, expected at least one text");
   return out;
 }
 

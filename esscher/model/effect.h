@@ -23,9 +23,9 @@ inline constexpr Index kBlock = 16;
 
 struct LayerRow {
   Index layer = 0;
-  Index replaced = 0;    // heads
-  double error = 0;      // median over replaced heads
-  double wo_error = 0;   // of the whole layer
+  Index replaced = 0;   // heads
+  double error = 0;     // median over replaced heads
+  double wo_error = 0;  // of the whole layer
 
   template <class Row, class Column>
   static void columns(Row& row, Column&& column) {
@@ -37,15 +37,15 @@ struct LayerRow {
 };
 
 struct EffectRow {
-  std::string plan;           // "plan", or the one head "L0.H3"
-  Index tokens = 0;           // predicted
-  double nats = 0;            // original
+  std::string plan;  // "plan", or the one head "L0.H3"
+  Index tokens = 0;  // predicted
+  double nats = 0;   // original
   double nats_replaced = 0;
   double kl = 0, kl_low = 0, kl_high = 0;
-  double top1 = 0;            // share of positions with the same most likely word
-  double error = 0;           // median over replaced heads
-  double wo_error = 0;        // largest over layers
-  Index state = 0, cache = 0; // numbers kept at the end of the longest text
+  double top1 = 0;             // share of positions with the same most likely word
+  double error = 0;            // median over replaced heads
+  double wo_error = 0;         // largest over layers
+  Index state = 0, cache = 0;  // numbers kept at the end of the longest text
   std::vector<LayerRow> layers = {};
 
   template <class Row, class Column>

@@ -38,9 +38,8 @@ MatrixF feed_forward(const ModelSpec& spec, const ModelLayer& layer, const Matri
     up.array() *= gate.array() / (1.0f + (-gate.array()).exp());
   } else {
     const float c = std::sqrt(2.0f / std::numbers::pi_v<float>);
-    up = up.unaryExpr([c](float u) {
-      return 0.5f * u * (1.0f + std::tanh(c * (u + 0.044715f * u * u * u)));
-    });
+    up = up.unaryExpr(
+        [c](float u) { return 0.5f * u * (1.0f + std::tanh(c * (u + 0.044715f * u * u * u))); });
   }
   return apply(layer.down, up);
 }
@@ -92,8 +91,8 @@ void check_tokens(const Model& model, std::span<const Index> tokens) {
   }
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     if (tokens[i] < 0 || tokens[i] >= model.spec.vocab) {
-      throw_argument("model " + model.name, "token " + std::to_string(i),
-                     std::to_string(tokens[i]), "below " + std::to_string(model.spec.vocab));
+      throw_argument("model " + model.name, "token " + std::to_string(i), std::to_string(tokens[i]),
+                     "below " + std::to_string(model.spec.vocab));
     }
   }
 }
@@ -118,8 +117,7 @@ Pass run_model(const Model& model, std::span<const Index> tokens, const HeadRule
   for (Index l = 0; l < s.layers; ++l) {
     const ModelLayer& layer = model.layers[static_cast<std::size_t>(l)];
     pass.residual_norm.push_back(median_norm(x));
-    pass.attention.push_back(
-        attention_outputs(model, l, normed(s, layer.attention_norm, x), rule));
+    pass.attention.push_back(attention_outputs(model, l, normed(s, layer.attention_norm, x), rule));
     x += apply(layer.o, pass.attention.back().cast<float>());
     x += feed_forward(s, layer, normed(s, layer.feed_norm, x));
   }

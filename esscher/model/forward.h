@@ -25,9 +25,9 @@ using HeadRule = std::function<Matrix(const HeadInput&)>;
 Matrix softmax_head(const HeadInput& head);
 
 struct Pass {
-  MatrixF states;                       // [n,dim] after the last norm
-  std::vector<double> residual_norm;    // per layer: median |x| of the stream that attention adds to
-  std::vector<Matrix> attention;        // per layer: [n,heads*head_dim], outputs of the heads
+  MatrixF states;                     // [n,dim] after the last norm
+  std::vector<double> residual_norm;  // per layer: median |x| of the stream that attention adds to
+  std::vector<Matrix> attention;      // per layer: [n,heads*head_dim], outputs of the heads
 };
 
 // Runs the tokens, each in [0, vocab), at most `context` of them. Throws ArgumentError otherwise.

@@ -99,9 +99,8 @@ Model parse_llama2c(std::string_view where, Bytes bytes) {
   const ModelSpec& s = model.spec;
   const long double want = kHeader + 4 * expected_numbers(s);
   if (static_cast<long double>(bytes.size()) != want) {
-    throw FileError(std::string(where) + ": " + std::to_string(bytes.size()) +
-                    " bytes, expected " + to_text(static_cast<double>(want)) +
-                    " for the sizes in its header");
+    throw FileError(std::string(where) + ": " + std::to_string(bytes.size()) + " bytes, expected " +
+                    to_text(static_cast<double>(want)) + " for the sizes in its header");
   }
   FloatReader in(where, bytes);
   model.embedding = in.matrix(s.vocab, s.dim);

@@ -73,7 +73,8 @@ class Tensors {
       if (entry.path().extension() == ".safetensors") files.push_back(entry.path());
     }
     std::sort(files.begin(), files.end());
-    if (files.empty()) throw FileError(folder.string() + ": no .safetensors file beside config.json");
+    if (files.empty())
+      throw FileError(folder.string() + ": no .safetensors file beside config.json");
     return files;
   }
 
@@ -82,8 +83,7 @@ class Tensors {
     Array wanted;
     wanted.shape = std::move(shape);
     if (found == tensors_.end()) {
-      throw FileError(where_ + ": tensor " + name + " is missing, expected " +
-                      wanted.shape_text());
+      throw FileError(where_ + ": tensor " + name + " is missing, expected " + wanted.shape_text());
     }
     const auto& [file, array] = found->second;
     if (array->shape != wanted.shape) {
@@ -181,8 +181,8 @@ Model load_model(const fs::path& path) {
   }
   const fs::path config = path / "config.json";
   Model model;
-  model.name = path.filename().empty() ? path.parent_path().filename().string()
-                                       : path.filename().string();
+  model.name =
+      path.filename().empty() ? path.parent_path().filename().string() : path.filename().string();
   model.spec = parse_model_spec(config.string(), read_text(config));
   const Tensors tensors(path);
   model.spec.family == ModelFamily::llama ? load_llama(tensors, model) : load_gpt2(tensors, model);

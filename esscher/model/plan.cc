@@ -90,7 +90,8 @@ HeadPlan parse_plan(std::string_view where, std::string_view text) {
     plan.fallback = window_in(file + ": default", json["default"]);
   }
   if (!json.contains("heads")) return plan;
-  if (!json["heads"].is_array()) refuse(file + ": heads", json["heads"].dump().substr(0, 60), "a list");
+  if (!json["heads"].is_array())
+    refuse(file + ": heads", json["heads"].dump().substr(0, 60), "a list");
   for (std::size_t i = 0; i < json["heads"].size(); ++i) {
     const std::string at = file + ": heads[" + std::to_string(i) + "]";
     const Json& one = json["heads"][i];

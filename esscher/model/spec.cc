@@ -27,8 +27,8 @@ class Reader {
   [[nodiscard]] Index size(const std::string& key) const {
     if (!has(key)) refuse(where_, key, "nothing", "a whole number");
     const Json& value = json_[key];
-    const bool whole = value.is_number_integer() && value.get<double>() >= 1 &&
-                       value.get<double>() <= 1e9;
+    const bool whole =
+        value.is_number_integer() && value.get<double>() >= 1 && value.get<double>() <= 1e9;
     if (!whole) refuse(where_, key, value.dump(), "a whole number from 1 to 10^9");
     return value.get<Index>();
   }

@@ -18,20 +18,20 @@ namespace esscher {
 enum class ModelFamily { llama, gpt2 };
 
 constexpr auto enum_names(ModelFamily) {
-  return EnumNames<ModelFamily, 2>{
-      "model family", {{{ModelFamily::llama, "llama"}, {ModelFamily::gpt2, "gpt2"}}}};
+  return EnumNames<ModelFamily, 2>{"model family",
+                                   {{{ModelFamily::llama, "llama"}, {ModelFamily::gpt2, "gpt2"}}}};
 }
 
 struct ModelSpec {
   ModelFamily family = ModelFamily::llama;
-  Index dim = 0;       // width of the residual stream
-  Index hidden = 0;    // width of the feed-forward layer
+  Index dim = 0;     // width of the residual stream
+  Index hidden = 0;  // width of the feed-forward layer
   Index layers = 0;
   Index heads = 0;
   Index kv_heads = 0;  // divides heads
   Index head_dim = 0;
   Index vocab = 0;
-  Index context = 0;   // longest text
+  Index context = 0;  // longest text
   double norm_eps = 1e-5;
   Rotary rotary = {};  // llama
   bool tied = false;   // W_out is the embedding

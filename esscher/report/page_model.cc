@@ -18,8 +18,9 @@ PageTable effect_table(const std::vector<EffectRow>& rows) {
 }
 
 PageTable layer_table(const EffectRow& plan) {
-  PageTable table{.title = "Layers with the whole plan in force",
-                  .sheet = {.columns = {"layer", "heads replaced", "error", "W_O error"}, .rows = {}}};
+  PageTable table{
+      .title = "Layers with the whole plan in force",
+      .sheet = {.columns = {"layer", "heads replaced", "error", "W_O error"}, .rows = {}}};
   for (const LayerRow& row : plan.layers) {
     table.sheet.add(row.layer, row.replaced, row.error, row.wo_error);
   }
@@ -33,32 +34,35 @@ Figure select_figure(const std::vector<EffectRow>& rows, Page& page) {
               rows[i].kl, rows[i].error);
   }
   page.datasets["select"] = std::move(sheet);
-  return {.id = "select",
-          .chart = ScatterChart{.data = "select",
-                                .x = {.column = "wo_error", .title = "W_O-weighted error"},
-                                .y = {.column = "kl", .title = "KL to the original, nats per token"},
-                                .series = "layer",
-                                .series_title = "layer",
-                                .label = "head",
-                                .tooltip = {"head", "wo_error", "kl", "error"}},
-          .caption = "One point per head, replaced alone. Heads at the bottom left cost least."};
+  return {
+      .id = "select",
+      .chart = ScatterChart{.data = "select",
+                            .x = {.column = "wo_error", .title = "W_O-weighted error"},
+                            .y = {.column = "kl", .title = "KL to the original, nats per token"},
+                            .series = "layer",
+                            .series_title = "layer",
+                            .label = "head",
+                            .tooltip = {"head", "wo_error", "kl", "error"}},
+      .caption = "One point per head, replaced alone. Heads at the bottom left cost least."};
 }
 
 }  // namespace
 
 Page model_page(const std::vector<EffectRow>& rows) {
   const EffectRow& plan = rows.front();
-  Page page{.title = "A model with replaced heads",
-            .lead = fmt::format(
-                "KL {:.4f} nats per token (95 %: {:.4f} to {:.4f}), same most likely word at {:.1f} % "
-                "of {} positions, {} numbers kept instead of {}.",
-                plan.kl, plan.kl_low, plan.kl_high, 100 * plan.top1, plan.tokens, plan.state,
-                plan.cache)};
+  Page page{
+      .title = "A model with replaced heads",
+      .lead = fmt::format(
+          "KL {:.4f} nats per token (95 %: {:.4f} to {:.4f}), same most likely word at {:.1f} % "
+          "of {} positions, {} numbers kept instead of {}.",
+          plan.kl, plan.kl_low, plan.kl_high, 100 * plan.top1, plan.tokens, plan.state,
+          plan.cache)};
   Section section{.id = "effect",
                   .title = "What the model notices",
-                  .text = "KL compares the probabilities of the next word with those of the original "
-                          "model; its interval resamples blocks of 16 positions. Errors of heads are "
-                          "measured on what enters them in the replaced model."};
+                  .text =
+                      "KL compares the probabilities of the next word with those of the original "
+                      "model; its interval resamples blocks of 16 positions. Errors of heads are "
+                      "measured on what enters them in the replaced model."};
   section.tables = {effect_table(rows), layer_table(plan)};
   if (rows.size() > 1) section.figures.push_back(select_figure(rows, page));
   page.sections.push_back(std::move(section));

@@ -64,7 +64,8 @@ void bind_windowed_head(py::module_& m) {
         return Scaled(dk, dv, scale, options_in(options));
       }))
       .def("push", &Scaled::push)
-      .def("attend", [](Scaled& self, const py::object& query) { return out(self.attend(query)); })
+      .def("attend", [](Scaled& self,
+                        const py::object& query) { return out(VectorView(self.attend(query))); })
       .def_property_readonly("count", [](const Scaled& self) { return self.head().count(); })
       .def_property_readonly("exact_keys",
                              [](const Scaled& self) { return self.head().exact_keys(); })

@@ -12,11 +12,11 @@ HeadDiagnosis head_of(const std::string& name, double at8, double at16, double t
   head.name = name;
   head.n = 100;
   head.dk = head.dv = 4;
-  head.window = std::vector<WindowRow>{
-      {.w = 8, .tail = Tail::none, .lin = at8, .state = 64},
-      {.w = 16, .tail = Tail::none, .lin = at16, .state = 128},
-      {.w = 16, .tail = Tail::finite, .lin = tail16, .state = 163},
-      {.w = 16, .tail = Tail::mixture, .lin = 0.001, .state = 165}};
+  head.window =
+      std::vector<WindowRow>{{.w = 8, .tail = Tail::none, .lin = at8, .state = 64},
+                             {.w = 16, .tail = Tail::none, .lin = at16, .state = 128},
+                             {.w = 16, .tail = Tail::finite, .lin = tail16, .state = 163},
+                             {.w = 16, .tail = Tail::mixture, .lin = 0.001, .state = 165}};
   return head;
 }
 

@@ -140,8 +140,9 @@ TEST(Plan, RoundTripsAndRefusesByName) {
   EXPECT_THAT(message(R"({"default": {"window": 4, "tail": "gausian"}})"), HasSubstr("gaussian"));
   EXPECT_THAT(message(R"({"heads": [{"head": 1, "window": 4}]})"), HasSubstr("heads[0].layer"));
   EXPECT_THAT(message(R"({"default": {"window": 1, "sinks": 2}})"), HasSubstr("default.window"));
-  EXPECT_THAT(message(R"({"heads": [{"layer":0,"head":0,"window":4},{"layer":0,"head":0,"window":4}]})"),
-              HasSubstr("named twice"));
+  EXPECT_THAT(
+      message(R"({"heads": [{"layer":0,"head":0,"window":4},{"layer":0,"head":0,"window":4}]})"),
+      HasSubstr("named twice"));
   HeadPlan absent;
   absent.heads[{9, 0}] = WindowOptions{};
   EXPECT_THROW(check_plan(absent, small_model()->spec), ArgumentError);
@@ -161,7 +162,8 @@ TEST(Spec, WhatIsNotServedIsRefusedByName) {
       R"("model_type":"llama","hidden_size":8,"intermediate_size":16,"num_hidden_layers":1,)"
       R"("num_attention_heads":2,"vocab_size":11,"max_position_embeddings":16)";
   EXPECT_EQ(parse_model_spec("config.json", "{" + good + "}").head_dim, 4);
-  EXPECT_THAT(spec_message("{" + good + R"(,"rope_scaling":{"factor":2}})"), HasSubstr("rope_scaling"));
+  EXPECT_THAT(spec_message("{" + good + R"(,"rope_scaling":{"factor":2}})"),
+              HasSubstr("rope_scaling"));
   EXPECT_THAT(spec_message("{" + good + R"(,"hidden_act":"gelu"})"), HasSubstr("silu"));
   EXPECT_THAT(spec_message("{" + good + R"(,"num_key_value_heads":3})"), HasSubstr("divisor"));
   EXPECT_THAT(spec_message(R"({"model_type":"bert"})"), HasSubstr("\"llama\" or \"gpt2\""));
