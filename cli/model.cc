@@ -158,7 +158,8 @@ void add_model(const Command& app, Globals& globals) {
       "Examples:\n"
       "  esscher model stories/ --tokens text.txt --capture heads.safetensors\n"
       "  esscher model stories/ --tokens text.txt --window 16 --tail finite --json\n"
-      "  esscher model stories/ --tokens text.txt --replace plan.json --select --out runs/m");
+      "  esscher model stories/ --tokens text.txt --replace plan.json --select --out runs/m",
+      {.config = false});
   auto arguments = std::make_shared<ModelArguments>();
   verb.option("model", arguments->model, "folder with config.json, or *.bin").required();
   verb.option("--tokens", arguments->tokens, "file of token ids, one text per line").required();
