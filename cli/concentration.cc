@@ -39,6 +39,9 @@ struct ConcentrationOptions {
 
 // Tokens replaced by the Gaussian with their mean and covariance.
 Problem gaussian_fit(Problem problem) {
+  if (!problem.is_plain()) {
+    throw CapabilityError("--gaussian-fit: iid tokens have one fit, [prompt] does not");
+  }
   const Vector m = problem.mu.mean();
   const Matrix cov = problem.mu.second_moment() - m * m.transpose();
   problem.mu = Gaussian(m, 0.5 * (cov + cov.transpose()));
@@ -48,7 +51,8 @@ Problem gaussian_fit(Problem problem) {
 // What a sampled study should have found, where the exact engine can tell without sampling.
 std::optional<StudyResult> exact_twin(const Problem& problem, StudyOptions options,
                                       const StudyResult& result) {
-  const bool closed = problem.nu && gaussian_law(problem.mu) && gaussian_law(*problem.nu);
+  const bool closed =
+      problem.is_plain() && problem.nu && gaussian_law(problem.mu) && gaussian_law(*problem.nu);
   if (!closed || result.rows.front().engine == Engine::exact) return std::nullopt;
   options.engine = Engine::automatic;
   const Study twin(problem, options);

@@ -33,6 +33,16 @@ std::string limit_text(const StudyResult& r, const MetricFit& fit) {
   return (predicted ? "its predicted limit is " : "its limit is ") + brief(fit.limit);
 }
 
+// The expected weight of every part of the prompt at the longest length.
+std::string weights_text(const StudyResult& r) {
+  std::string out;
+  for (std::size_t k = 0; k < r.parts.size(); ++k) {
+    out += fmt::format("{}{} {}", k == 0 ? "" : ", ", r.parts[k],
+                       brief(r.rows.back().weights[static_cast<Index>(k)]));
+  }
+  return out + fmt::format("  (expected, at L = {})", r.rows.back().L);
+}
+
 std::string exponent_text(const StudyResult& r, const MetricFit& fit) {
   const LocalExponent &first = fit.local.front(), &last = fit.local.back();
   const std::string ends = fmt::format("{} at L = {}, {} at L = {}", brief(first.exponent),
@@ -104,6 +114,7 @@ std::string summary_text(const StudyResult& r, const Reach& one_percent) {
   std::string out = line("engine", r.how) + line("regime", regime);
   out += line("constant", constants_text(r));
   for (const MetricFit& fit : r.fits) out += line("exponent", exponent_text(r, fit));
+  if (!r.parts.empty()) out += line("weights", weights_text(r));
   out += line("for 1 %", reach_text(one_percent) + fmt::format(" ({}, root mean square relative to "
                                                                "its limit)",
                                                                name(one_percent.metric)));

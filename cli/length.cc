@@ -208,8 +208,9 @@ void execute(const Globals& globals, const Flags& flags) {
     return;
   }
   const LengthAnswer answer = shortest_length(problem, options);
-  const std::int64_t bound =
-      flags.quantile > 0 || !answer.length ? 0 : bound_answer(problem, answer, options);
+  const std::int64_t bound = flags.quantile > 0 || !answer.length || !problem.is_plain()
+                                 ? 0
+                                 : bound_answer(problem, answer, options);
   Json document = to_json(answer);
   document["bound"] = bound > 0 ? Json(bound) : Json();
   document["metric"] = flags.metric;

@@ -1,12 +1,15 @@
 // esscher limit: attention under a measure, T[mu](z) = V m_a with a = U z, and the tilt behind it.
 #include <fmt/format.h>
 
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "cli/rows.h"
 #include "cli/verbs.h"
 #include "esscher/base/number_text.h"
+#include "esscher/config/prompt.h"
+#include "esscher/prompt/exact_prompt.h"
 
 namespace esscher::cli {
 namespace {
@@ -33,10 +36,42 @@ std::string limit_text(const AnyMeasure& mu, const std::vector<QueryRow>& rows) 
   return out;
 }
 
+// A prompt without a limit: E[T_hat] as L grows, and how many tokens carry it.
+void print_saturation(const Globals& globals, const Config& config, const Prompt& prompt,
+                      Index queries) {
+  const Attention attention = read_attention(config.root(), prompt.dim());
+  const Matrix points = query_points(config.root(), prompt.dim(), queries, globals.seed);
+  config.check_all_used();
+  const std::string reason = no_limit_reason(prompt);
+  std::string text = "no limit: " + reason + ". The expected output saturates at\n";
+  Json rows = Json::array();
+  for (Index i = 0; i < points.rows(); ++i) {
+    ExactPrompt exact(prompt, attention, points.row(i).transpose());
+    const Vector output = exact.expected_output(Length::infinity());
+    Json row = Json::object();
+    row["z"] = json_vector(points.row(i).transpose());
+    row["saturation"] = json_vector(output);
+    text += fmt::format("\nz           {}\nsaturation  {}\n",
+                        brief_vector(points.row(i).transpose()), brief_vector(output));
+    rows.push_back(std::move(row));
+  }
+  const Json document{{"limit", nullptr},
+                      {"reason", reason},
+                      {"dim", prompt.dim()},
+                      {"engine", "exact"},
+                      {"rows", std::move(rows)}};
+  print_result(globals, "limit", document, text);
+}
+
 void run_limit(const Globals& globals, const LimitOptions& options) {
   const Config config = globals.load_config();
   const Table root = config.root();
-  const AnyMeasure mu = read_measure(root.table("measure"));
+  const std::optional<Prompt> prompt = read_prompt(root);
+  if (prompt && !no_limit_reason(*prompt).empty()) {
+    print_saturation(globals, config, *prompt, options.queries);
+    return;
+  }
+  const AnyMeasure mu = prompt ? *limit_measure(*prompt) : read_measure(root.table("measure"));
   const Attention attention = read_attention(root, mu.dim());
   const RowOptions row_options{.linear = attention_is_linear(root),
                                .derivatives = options.derivatives};
@@ -62,7 +97,9 @@ void run_limit(const Globals& globals, const LimitOptions& options) {
 void add_limit(const Command& app, Globals& globals) {
   const Command verb = add_verb(
       app, globals, "limit", "Attention under a measure: the limit of an infinite prompt",
-      "Reads [measure], [attention] (U, V or K, Q, V; identity unless given) and [query].\n"
+      "Reads [measure], [prompt], [attention] (U, V or K, Q, V; identity unless given), [query].\n"
+      "The limit of a [prompt] is that of its groups by share; ALiBi and windows have none, and\n"
+      "the value where the expected output saturates is given instead.\n"
       "tau2 is the variance of the score <U z, token>; exp(tau2) is the prompt length below which\n"
       "softmax is frozen on few tokens.\n"
       "Examples:\n"

@@ -1,60 +1,165 @@
-// esscher universal: the scalar functions of (L, tau) behind every Gaussian prompt.
+// esscher universal: functions of the scores alone, for Gaussian scores of deviation tau or for the
+// scores of any prompt that has score laws.
 #include "esscher/universal/universal.h"
 
 #include <fmt/format.h>
 
+#include <cmath>
+#include <limits>
+#include <optional>
+
 #include "cli/verbs.h"
+#include "esscher/base/error.h"
 #include "esscher/base/estimate.h"
 #include "esscher/base/number_text.h"
+#include "esscher/config/measure.h"
+#include "esscher/config/prompt.h"
+#include "esscher/prompt/exact_prompt.h"
+#include "esscher/universal/free_energy.h"
+#include "esscher/universal/needle.h"
 
 namespace esscher::cli {
 namespace {
 
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
 struct UniversalOptions {
   std::string length;
   double tau = 0;
+  double needle = 0;
+  bool has_tau = false, has_needle = false;
 };
 
-void run_universal(const Globals& globals, const UniversalOptions& options) {
-  const Length length = Length::parse(options.length);
-  // At L = inf the softmax mean is the tilted mean itself.
-  const Universal value = length.is_infinite()
-                              ? Universal{.M1 = options.tau * options.tau, .M1_ratio = 1}
-                              : universal(length.count(), options.tau);
-  Json document{{"L", number(length)}};
-  put(document, "tau", options.tau);
-  put(document, "M1", value.M1);
-  put(document, "M2c", value.M2c);
-  put(document, "H", value.H);
+// What is printed about one prompt.
+struct UniversalRow {
+  double tau = 0;  // NaN where scores have no finite deviation
+  ScoreFunctions scores;
+  std::optional<double> needle = {};
+};
+
+// At L = inf the softmax mean is the tilted mean itself.
+UniversalRow gaussian_row(const UniversalOptions& options, Length L) {
+  UniversalRow row{.tau = options.tau, .scores = {}};
+  const double tau2 = options.tau * options.tau;
+  if (L.is_infinite()) {
+    if (!(options.tau >= 0 && options.tau <= kMaxTau)) (void)universal(1, options.tau);
+    row.scores = {.M1 = tau2, .free_energy = kInfinity, .entropy = kInfinity};
+    if (options.has_needle) row.needle = 0;
+    return row;
+  }
+  const Universal u = universal(L.count(), options.tau);
+  const double n = static_cast<double>(L.count());
+  row.scores = {.H = u.H,
+                .M1 = u.M1,
+                .M2c = u.M2c,
+                .free_energy = free_energy(n, options.tau).F,
+                .entropy = weight_entropy(n, options.tau),
+                .error = u.error};
+  if (options.has_needle) row.needle = needle_weight(n, options.tau, options.needle);
+  return row;
+}
+
+Prompt prompt_of(const Table& root) {
+  if (std::optional<Prompt> prompt = read_prompt(root)) return *std::move(prompt);
+  return Prompt::plain(read_measure(root.table("measure")));
+}
+
+UniversalRow prompt_row(const Globals& globals, const UniversalOptions& options, Length L) {
+  const Config config = globals.load_config();
+  const Table root = config.root();
+  Prompt prompt = prompt_of(root);
+  const Attention attention = read_attention(root, prompt.dim());
+  const Query query = read_query(root, prompt.dim());
+  if (query.points.rows() != 1) {
+    root.table("query").fail_table("universal is about one query, expected z = [..]");
+  }
+  config.check_all_used();
+  const Vector z = query.points.row(0).transpose(), a = attention.tilt(z);
+  if (L.is_infinite() && no_limit_reason(prompt).empty()) {
+    throw ArgumentError(
+        "universal: --length inf is for prompts without a limit, whose functions saturate; give a "
+        "number, or see `esscher limit`");
+  }
+  UniversalRow row{.tau = std::numeric_limits<double>::quiet_NaN(), .scores = {}};
+  if (!prompt.groups.empty()) {
+    const AnyMeasure mu = limit_measure(prompt).value_or(prompt.groups.front().mu);
+    const Vector m = mu.mean();
+    row.tau = std::sqrt(std::max(0.0, a.dot(mu.second_moment() * a) - std::pow(a.dot(m), 2)));
+  }
+  row.scores = ExactPrompt(prompt, attention, z).score_functions(L);
+  if (options.has_needle) {  // a logit of its own: its value is not read
+    prompt.sink_logits.push_back(options.needle);
+    const Vector weights = ExactPrompt(prompt, attention, z).weights(L);
+    row.needle = weights[weights.size() - 1];
+  }
+  return row;
+}
+
+Json document_of(const UniversalRow& row, Length L) {
+  const ScoreFunctions& s = row.scores;
+  Json document{{"L", number(L)}};
+  put(document, "tau", row.tau);
+  put(document, "M1", s.M1);
+  put(document, "M2c", s.M2c);
+  put(document, "H", s.H);
+  put(document, "free_energy", s.free_energy);
+  put(document, "entropy", s.entropy);
+  document["needle"] = row.needle ? Json(*row.needle) : Json();
   document["engine"] = name(Engine::exact);
   document["std_error"] = 0;
-  put(document, "error", value.error);
-  const std::string text =
-      fmt::format("L    {}\ntau  {}\nM1   {}\nM2c  {}\nH    {}   (effective sample size {})\n",
-                  length.text(), brief(options.tau, 12), brief(value.M1, 12), brief(value.M2c, 12),
-                  brief(value.H, 12), brief(1 / value.H, 6));
-  print_result(globals, "universal", document, text);
+  put(document, "error", s.error);
+  return document;
+}
+
+std::string text_of(const UniversalRow& row, Length L) {
+  const ScoreFunctions& s = row.scores;
+  std::string out = fmt::format(
+      "L            {}\ntau          {}\nM1           {}\nM2c          {}\nH            {}   "
+      "(effective sample size {})\nfree energy  {}\nentropy      {}\n",
+      L.text(), brief(row.tau, 12), brief(s.M1, 12), brief(s.M2c, 12), brief(s.H, 12),
+      brief(1 / s.H, 6), brief(s.free_energy, 12), brief(s.entropy, 12));
+  if (row.needle) out += fmt::format("needle       {}\n", brief(*row.needle, 12));
+  return out;
+}
+
+void run_universal(const Globals& globals, const UniversalOptions& options) {
+  const Length L = Length::parse(options.length);
+  const UniversalRow row =
+      options.has_tau ? gaussian_row(options, L) : prompt_row(globals, options, L);
+  print_result(globals, "universal", document_of(row, L), text_of(row, L));
 }
 
 }  // namespace
 
 void add_universal(const Command& app, Globals& globals) {
   const Command verb = add_verb(
-      app, globals, "universal", "Exact scalar functions of a Gaussian prompt of length L",
+      app, globals, "universal", "Exact scalar functions of the scores of a prompt of length L",
       "For L scores s_l ~ N(0, tau^2) with softmax weights w and S = sum w s:\n"
-      "  M1 = E[S],  M2c = E[(S - tau^2)^2],  H = E[sum w^2].  Cost does not grow with L.\n"
+      "  M1 = E[S],  M2c = E[(S - tau^2)^2],  H = E[sum w^2],  free energy = E[log sum e^s],\n"
+      "  entropy = E[-sum w log w],  needle = E[weight of one more token of the given score].\n"
+      "Without --tau the scores are those of [measure], [attention], [query] and [prompt].\n"
+      "The cost does not grow with L.\n"
       "Examples:\n"
       "  esscher universal --length 1000 --tau 1.5\n"
-      "  esscher universal --length 1e12 --tau 3 --json",
-      {.config = false, .threads = false, .seed = false});
+      "  esscher universal --length 1e12 --tau 3 --needle 30 --json\n"
+      "  esscher universal --length 500 --set measure.type=sphere --set measure.dim=3 \\\n"
+      "                    --set query.z=[3,0,0]",
+      {.threads = false, .seed = false});
   const auto options = std::make_shared<UniversalOptions>();
   verb.option("--length", options->length, "prompt length: an integer, 1e6, or inf")
       .type_name("L")
       .required();
-  verb.option("--tau", options->tau, "standard deviation of the scores, 0 to 600")
-      .type_name("T")
-      .required();
-  verb.run([&globals, options] { run_universal(globals, *options); });
+  const Option tau =
+      verb.option("--tau", options->tau, "standard deviation of Gaussian scores, 0 to 600")
+          .type_name("T");
+  const Option needle =
+      verb.option("--needle", options->needle, "score of a given token whose weight is asked for")
+          .type_name("SCORE");
+  verb.run([&globals, options, tau, needle] {
+    options->has_tau = tau.given();
+    options->has_needle = needle.given();
+    run_universal(globals, *options);
+  });
 }
 
 }  // namespace esscher::cli

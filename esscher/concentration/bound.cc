@@ -100,6 +100,9 @@ std::int64_t bound_length(const BoundFit& fit, double sigma, double eps) {
 
 BoundReport check_bound(Proposition proposition, const Problem& problem, const StudyResult& result,
                         std::uint64_t seed, Index queries) {
+  if (!problem.is_plain()) {
+    throw CapabilityError("bound: the propositions are about iid tokens, not about [prompt]");
+  }
   BoundReport report;
   report.proposition = proposition;
   const double sigma = problem.mu.sub_gaussian();

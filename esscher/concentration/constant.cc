@@ -1,7 +1,9 @@
 #include "esscher/concentration/constant.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "esscher/base/error.h"
@@ -79,6 +81,44 @@ double independent_constant(Metric metric, const AnyMeasure& mu, const Attention
     }
     const Matrix Y = form.right.scale2 * form.right.gram(d);
     return scale * form.query->norm2(z) * gradient_moment(mu, b, delta, mu.tilted_cov(a), W, Y);
+  } catch (const DomainError&) {
+    return std::numeric_limits<double>::infinity();
+  }
+}
+
+double asymptotic_constant(Metric metric, const Prompt& prompt, const Attention& attention,
+                           const VectorView& z) {
+  if (prompt.is_plain()) {
+    return asymptotic_constant(metric, prompt.groups.front().mu, attention, z);
+  }
+  const std::optional<AnyMeasure> limit = limit_measure(prompt);
+  const MetricForm form = metric_form(metric, attention);
+  if (!limit || form.of_covariance) return std::numeric_limits<double>::quiet_NaN();
+  const Vector a = attention.tilt(z), b = 2 * a;
+  const Matrix W = form.left.gram(attention.dim());
+  double shares = 0;
+  for (const PromptGroup& group : prompt.groups) shares += group.count ? 0 : group.share;
+  try {
+    // The log of W, from the largest term.
+    const Vector m = limit->tilted_mean(a);
+    double top = -std::numeric_limits<double>::infinity(), total = 0, sum = 0;
+    const auto log_weight = [&](const PromptGroup& g) {
+      return std::log(g.share / shares) + g.bias + g.mu.log_mgf(a);
+    };
+    const auto grows = [](const PromptGroup& g) { return !g.count && g.share > 0; };
+    for (const PromptGroup& g : prompt.groups) {
+      if (grows(g)) top = std::max(top, log_weight(g));
+    }
+    for (const PromptGroup& g : prompt.groups) {
+      if (!grows(g)) continue;
+      const double share = g.share / shares, scale = std::exp(log_weight(g) - top);
+      const Vector far = g.mu.tilted_mean(b) - m, near = g.mu.tilted_mean(a) - m;
+      const double square = std::exp(g.mu.centred_log_mgf(b) - 2 * g.mu.centred_log_mgf(a)) *
+                            ((W * g.mu.tilted_cov(b)).trace() + far.dot(W * far));
+      total += scale;
+      sum += scale * scale / share * (square - near.dot(W * near));
+    }
+    return form.left.scale2 * sum / (total * total);
   } catch (const DomainError&) {
     return std::numeric_limits<double>::infinity();
   }

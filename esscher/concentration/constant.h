@@ -25,6 +25,7 @@
 #include "esscher/attention/attention.h"
 #include "esscher/attention/metric.h"
 #include "esscher/measure/any_measure.h"
+#include "esscher/prompt/prompt.h"
 
 namespace esscher {
 
@@ -37,6 +38,15 @@ double asymptotic_constant(Metric metric, const AnyMeasure& mu, const Attention&
 // The same for independent tokens of the law of one token of mu.
 double independent_constant(Metric metric, const AnyMeasure& mu, const Attention& attention,
                             const VectorView& z);
+
+// The same for a prompt: groups of fixed shares f_k leave out the spread between groups. With
+// w_k = f_k e^{b_k} and W = sum w_k e^{Lambda_k(a)},
+//
+//   output  W^-2 sum_k f_k e^{2 b_k} { E_k[e^{2s}|Vz' - T|^2] - |E_k[e^s (Vz' - T)]|^2 }
+//
+// NaN where the prompt has no limit, and for gradients in U, K and Q of prompts that are not plain.
+double asymptotic_constant(Metric metric, const Prompt& prompt, const Attention& attention,
+                           const VectorView& z);
 
 // Exponent of the slow regime, a prediction and not a theorem (one-big-jump heuristic):
 //   gamma = min(1, (sqrt(1 + 4/lambda) - 1)/2),  D(L) ~ L^-gamma up to powers of log L

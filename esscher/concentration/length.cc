@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "esscher/base/error.h"
@@ -17,6 +18,7 @@
 #include "esscher/estimate/quantile.h"
 #include "esscher/estimate/tails.h"
 #include "esscher/prompt/errors.h"
+#include "esscher/prompt/exact_prompt.h"
 
 namespace esscher {
 namespace {
@@ -54,8 +56,8 @@ Limit limit_at_queries(const Question& ask) {
     const double w = set.weights[q];
     try {
       norms.push_back(w * limit_norm2(o.metric, ask.problem, z));
-      constants.push_back(w *
-                          asymptotic_constant(o.metric, ask.problem.mu, ask.problem.attention, z));
+      constants.push_back(
+          w * asymptotic_constant(o.metric, ask.problem.tokens(), ask.problem.attention, z));
     } catch (const DomainError&) {
       constants.push_back(HUGE_VAL);
     }
@@ -69,6 +71,11 @@ Limit limit_at_queries(const Question& ask) {
                       : no_constant ? HUGE_VAL
                                     : mean_of(constants),
           .outside = (n - static_cast<double>(norms.size())) / n};
+}
+
+// Lengths that do not hold the tokens that are given or counted have no error.
+bool too_short(const Question& ask, std::int64_t L) {
+  return ask.problem.prompt && L < std::max<std::int64_t>(1, ask.problem.prompt->fixed_tokens());
 }
 
 Limit limit_of(const Question& ask) {
@@ -114,7 +121,7 @@ SampledErrors sampled_errors(const Question& ask, std::int64_t L, std::int64_t f
     const std::size_t i = static_cast<std::size_t>(q);
     try {
       const QueryError e =
-          query_errors({o.metric}, p.mu, p.attention, set.z.row(q).transpose(), {L},
+          query_errors({o.metric}, p.tokens(), p.attention, set.z.row(q).transpose(), {L},
                        {.engine = ask.plan.choice.engine,
                         .replicates = out.replicates,
                         .stream = prompts.split(static_cast<std::uint64_t>(q))})[0][0];
@@ -129,6 +136,7 @@ SampledErrors sampled_errors(const Question& ask, std::int64_t L, std::int64_t f
 
 // The average over queries and prompts: at given queries squared errors have a known shape.
 Noisy sampled_mean(const Question& ask, const SquareLaw& law, std::int64_t L, std::int64_t factor) {
+  if (too_short(ask, L)) return {HUGE_VAL, 0, {HUGE_VAL, HUGE_VAL}};
   const SampledErrors errors = sampled_errors(ask, L, factor);
   constexpr double kLookLevel = 1 - kErrorProbability / kMaxLooks;
   const Vector value = errors.value();
@@ -157,6 +165,7 @@ QuantileShift quantile_shift(const Question& ask, std::int64_t L, std::int64_t f
 }
 
 Noisy sampled_quantile(const Question& ask, std::int64_t L, std::int64_t factor) {
+  if (too_short(ask, L)) return {HUGE_VAL, 0, {HUGE_VAL, HUGE_VAL}};
   const std::vector<double> errors = sampled_errors(ask, L, factor).values;
   Noisy at = noisy_quantile(errors, *ask.options.quantile, 1 - kErrorProbability / kMaxLooks);
   const double shift = quantile_shift(ask, L, factor, errors).shift;
@@ -183,7 +192,7 @@ std::string quantile_bias_text(const Question& ask, std::int64_t L) {
 
 LengthAnswer by_sampling(LengthAnswer answer, const Question& ask) {
   const LengthOptions& o = ask.options;
-  const bool given_mean = !ask.problem.nu && !o.quantile;
+  const bool given_mean = !ask.problem.nu && !o.quantile && ask.problem.is_plain();
   const std::vector<ErrorLaw> laws =
       given_mean ? error_laws(o.metric, ask.problem, ask.plan.queries.z) : std::vector<ErrorLaw>();
   const SquareLaw law = square_law(laws);
@@ -205,7 +214,10 @@ LengthAnswer by_sampling(LengthAnswer answer, const Question& ask) {
 // Exact errors at all queries, kept for the lengths that were asked about.
 class ExactErrors {
  public:
-  explicit ExactErrors(const Question& ask) : ask_(ask) {}
+  explicit ExactErrors(const Question& ask)
+      : ask_(ask),
+        kernels_(ask.problem.is_plain() && gaussian_mixture_law(ask.problem.mu)),
+        prompts_(static_cast<std::size_t>(ask.plan.queries.size())) {}
 
   const std::vector<double>& at(std::int64_t L) {
     const Matrix& z = ask_.plan.queries.z;
@@ -213,10 +225,12 @@ class ExactErrors {
     auto& values = place->second;
     if (!fresh) return values;
     parallel_for(z.rows(), [&](std::int64_t q) {
-      values[static_cast<std::size_t>(q)] =
-          query_errors({ask_.options.metric}, ask_.problem.mu, ask_.problem.attention,
-                       z.row(q).transpose(), {L}, {.engine = Engine::exact})[0][0]
-              .value;
+      const auto i = static_cast<std::size_t>(q);
+      try {
+        values[i] = too_short(ask_, L) ? HUGE_VAL : one(q, L);
+      } catch (const DomainError&) {
+        values[i] = HUGE_VAL;
+      }
     });
     return values;
   }
@@ -237,7 +251,22 @@ class ExactErrors {
   }
 
  private:
+  // Prompts by score laws keep what lengths share; each query belongs to one thread at a time.
+  double one(std::int64_t q, std::int64_t L) {
+    const Vector z = ask_.plan.queries.z.row(q).transpose();
+    if (kernels_) {
+      return query_errors({ask_.options.metric}, ask_.problem.mu, ask_.problem.attention, z, {L},
+                          {.engine = Engine::exact})[0][0]
+          .value;
+    }
+    auto& prompt = prompts_[static_cast<std::size_t>(q)];
+    if (!prompt) prompt.emplace(ask_.problem.tokens(), ask_.problem.attention, z);
+    return prompt->error_parts(ask_.options.metric, L).total();
+  }
+
   const Question& ask_;
+  bool kernels_;
+  std::vector<std::optional<ExactPrompt>> prompts_;
   std::map<std::int64_t, std::vector<double>> known_;
 };
 
@@ -276,8 +305,23 @@ LengthAnswer no_limit(LengthAnswer answer, const Problem& problem, double outsid
                    "enough");
 }
 
+// Errors about the saturation value do not vanish.
+LengthAnswer saturates(LengthAnswer answer, const Question& ask, const std::string& reason) {
+  answer.clt = HUGE_VAL;
+  std::string why = "the prompt has no limit, because " + reason;
+  if (answer.engine == Engine::exact) {
+    const double left = ExactErrors(ask).summary(kSaturated);
+    why += "; the error about its saturation value stays at " + brief(left, 6);
+  }
+  return never(std::move(answer), why);
+}
+
 LengthAnswer answer_question(LengthAnswer answer, const Question& ask) {
   const LengthOptions& o = ask.options;
+  if (ask.problem.prompt) {
+    const std::string none = no_limit_reason(*ask.problem.prompt);
+    if (!none.empty()) return saturates(std::move(answer), ask, none);
+  }
   const Limit limit = limit_of(ask);
   if (limit.outside > (o.quantile ? 1 - *o.quantile : 0)) {
     return no_limit(std::move(answer), ask.problem, limit.outside);

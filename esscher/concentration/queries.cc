@@ -48,6 +48,14 @@ Matrix score_form(const GaussianMixtureLaw& mu, const Attention& attention) {
   return 0.5 * (sharpest + sharpest.transpose());
 }
 
+Matrix score_form(const AnyMeasure& mu, const Attention& attention) {
+  if (const auto law = gaussian_mixture_law(mu)) return score_form(*law, attention);
+  const Vector mean = mu.mean();
+  const Matrix cov = mu.second_moment() - mean * mean.transpose();
+  const Matrix A = attention.U().transpose() * cov * attention.U();
+  return 0.5 * (A + A.transpose());
+}
+
 QuerySet sobol_queries(const GaussianLaw& nu, const MatrixView& A, Index count,
                        const Stream& stream) {
   const Index d = nu.mean.size();

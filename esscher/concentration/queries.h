@@ -58,6 +58,8 @@ QuerySet drawn_queries(const AnyMeasure& nu, Index count, std::uint64_t seed);
 // U'GU of the component with the sharpest scores. Distances between components do not count,
 // because they only bound the error.
 Matrix score_form(const GaussianMixtureLaw& mu, const Attention& attention);
+// The same for any law, where Gaussian mixtures have the above and others U' Cov U.
+Matrix score_form(const AnyMeasure& mu, const Attention& attention);
 
 // At least `count` queries, n = kGroups 2^k, group after group. d <= kMaxSobolDims.
 QuerySet sobol_queries(const GaussianLaw& nu, const MatrixView& A, Index count,

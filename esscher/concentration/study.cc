@@ -114,14 +114,14 @@ std::vector<PointRow> Study::State::query_rows(Index q) const {
   const Vector z = plan.queries.z.row(q).transpose();
   const Stream prompts = Stream(options.seed).split(kPromptStream);
   const auto table =
-      query_errors(options.metrics, problem.mu, problem.attention, z, options.lengths,
+      query_errors(options.metrics, problem.tokens(), problem.attention, z, options.lengths,
                    {.engine = plan.choice.engine,
                     .replicates = options.replicates,
                     .stream = prompts.split(static_cast<std::uint64_t>(q))});
   std::vector<PointRow> rows;
   for (std::size_t k = 0; k < table.size(); ++k) {
     const double constant =
-        asymptotic_constant(options.metrics[k], problem.mu, problem.attention, z);
+        asymptotic_constant(options.metrics[k], problem.tokens(), problem.attention, z);
     for (std::size_t l = 0; l < options.lengths.size(); ++l) {
       const QueryError& e = table[k][l];
       PointRow& row = rows.emplace_back(
@@ -137,6 +137,7 @@ std::vector<PointRow> Study::State::query_rows(Index q) const {
       // Drawn queries show how lengths move together; for given ones prompts have to.
       if (!problem.nu && !e.cov.empty()) row.cov = e.cov;
       if (plan.queries.groups > 0) row.weight = plan.queries.weights[q];
+      if (!e.weights.empty()) row.parts = e.weights;
     }
   }
   return rows;
@@ -160,6 +161,10 @@ StudyResult study(const Problem& problem, const StudyOptions& options) {
 
 std::vector<SigmaPoint> sigma_sweep(const Problem& problem, const StudyOptions& options,
                                     const std::vector<double>& scales) {
+  if (!problem.is_plain()) {
+    throw CapabilityError(
+        "sigma_sweep: tokens are scaled as one law, a prompt of several parts has no such scale");
+  }
   StudyOptions last = options;
   std::erase_if(last.lengths, [&](std::int64_t L) { return L < options.lengths.back() / 100; });
   if (last.lengths.size() < 3) {

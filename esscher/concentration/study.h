@@ -57,6 +57,7 @@ struct PointRow {
   std::optional<double> frozen = {};
   std::optional<std::vector<double>> cov = {};
   std::optional<double> weight = {};
+  std::optional<std::vector<double>> parts = {};
 
   template <class Row, class Column>
   static void columns(Row& row, Column&& column) {
@@ -75,6 +76,7 @@ struct PointRow {
     column("cov", row.cov, "",
            "covariances of value with those at shorter lengths and itself; given queries only");
     column("weight", row.weight, "", "weight of the query in a net");
+    column("parts", row.parts, "", "expected softmax weight of every part of the prompt");
   }
 };
 
@@ -92,6 +94,8 @@ struct StudyRow {
   double frozen = 0;   // fraction of queries with L < e^{tau^2}; NaN unless scores are Gaussian
   bool heavy = false;  // the interval cannot be trusted: see flag
   std::string flag = {};
+  // Expected softmax weight of every part of the prompt, StudyResult::parts; empty without them.
+  Vector weights = {};
 
   // E_z[M1/tau^2] = 1 - E_z[H] of Gaussian tokens, which alone have a frozen fraction: the factor
   // by which a finite prompt shrinks the operator; else NaN.
@@ -176,6 +180,7 @@ struct StudyResult {
   std::vector<StudyRow> rows;     // metric by metric, lengths increasing
   std::vector<MetricFit> fits;
   RegimeReport regime;
+  std::vector<std::string> parts;  // names of the parts of the prompt; empty if tokens are iid
   // Per-query errors of the first metric at the middle length: their distribution over nu. NaN
   // where the scores of a query are too sharp for the exact engine.
   std::int64_t query_length = 0;

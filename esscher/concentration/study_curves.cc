@@ -91,6 +91,7 @@ Study::State::QueryTable Study::State::query_table(Metric metric,
                    .weights2 = none,
                    .bias2 = none,
                    .asymptotic = none,
+                   .parts = {},
                    .prompts = Matrix::Zero(nL, nL)};
   std::map<std::int64_t, Index> column;
   for (Index l = 0; l < nL; ++l) column[options.lengths[static_cast<std::size_t>(l)]] = l;
@@ -103,6 +104,10 @@ Study::State::QueryTable Study::State::query_table(Metric metric,
     table.weights2(q, l) = present(row.weights2, "weights2");
     table.bias2(q, l) = row.bias2;
     table.asymptotic(q, l) = row.asymptotic;
+    if (row.parts) {
+      table.parts.resize(row.parts->size(), none);
+      for (std::size_t k = 0; k < row.parts->size(); ++k) table.parts[k](q, l) = (*row.parts)[k];
+    }
     if (!row.cov) continue;
     for (Index i = 0; i <= l; ++i) {
       const double x = row.cov->at(static_cast<std::size_t>(i));
@@ -152,7 +157,7 @@ Study::State::Curve Study::State::query_curve(Metric metric, const QueryTable& t
   const Matrix independent = set.independent(value);
   const bool noisy = fixed && plan.choice.engine != Engine::exact;
   const std::vector<ErrorLaw> laws =
-      noisy ? error_laws(metric, problem, set.z) : std::vector<ErrorLaw>();
+      noisy && problem.is_plain() ? error_laws(metric, problem, set.z) : std::vector<ErrorLaw>();
   const SquareLaw squares = square_law(laws);
   Curve curve;
   for (Index l = 0; l < value.cols(); ++l) {
@@ -170,9 +175,13 @@ Study::State::Curve Study::State::query_curve(Metric metric, const QueryTable& t
     if (!std::isnan(r.bias2)) r.bias2 = std::clamp(r.bias2, 0.0, r.value);
     r.variance = r.value - r.bias2;
     r.frozen = frozen(r.L);
-    if (noisy) r.flag = average_flag(laws, r.L);
+    if (noisy && !laws.empty()) r.flag = average_flag(laws, r.L);
     if (!fixed) r.flag = query_flag(weighted.col(l));
     r.heavy = !r.flag.empty();
+    r.weights.resize(static_cast<Index>(table.parts.size()));
+    for (std::size_t k = 0; k < table.parts.size(); ++k) {
+      r.weights[static_cast<Index>(k)] = set.average(table.parts[k].col(l));
+    }
     curve.rows.push_back(std::move(r));
   }
   // Cov(log D_i, log D_j): by scramblings, by queries when they are drawn, by prompts when given.
@@ -209,17 +218,21 @@ RegimeReport Study::State::regime() const {
   const auto averaged = [this](Metric metric, const auto& constant) {
     Vector at_query(plan.queries.size());
     for (Index q = 0; q < at_query.size(); ++q) {
-      at_query[q] =
-          constant(metric, problem.mu, problem.attention, plan.queries.z.row(q).transpose());
+      at_query[q] = constant(metric, Vector(plan.queries.z.row(q).transpose()));
     }
     return plan.queries.average(at_query);
   };
   for (Metric metric : options.metrics) {
-    constants.push_back(averaged(metric, asymptotic_constant));
+    constants.push_back(averaged(metric, [this](Metric m, const Vector& z) {
+      return asymptotic_constant(m, problem.tokens(), problem.attention, z);
+    }));
   }
   RegimeReport report = regime_report(tails.lambda, std::move(constants), false);
   if (!is_dependent(problem.mu)) return report;
-  return with_dependence(std::move(report), averaged(options.metrics[0], independent_constant));
+  const auto independent = [this](Metric m, const Vector& z) {
+    return independent_constant(m, problem.mu, problem.attention, z);
+  };
+  return with_dependence(std::move(report), averaged(options.metrics[0], independent));
 }
 
 std::int64_t Study::State::middle_length() const {
@@ -233,14 +246,15 @@ Vector Study::State::fresh_query_values() const {
   Vector values(shown);
   parallel_for(shown, [&](std::int64_t q) {
     const Matrix at = z.row(q);
-    const bool sharp =
-        choose_engine(Engine::automatic, problem.mu, largest_tau(problem.mu, problem.attention, at))
-            .engine != Engine::exact;
-    values[q] = sharp ? kUnknown
-                      : query_errors({options.metrics[0]}, problem.mu, problem.attention,
-                                     at.row(0).transpose(), {middle_length()},
-                                     {.engine = Engine::exact})[0][0]
-                            .value;
+    const Metric metric = options.metrics[0];
+    const bool sharp = choose_engine(Engine::automatic, problem.tokens(), problem.attention, at,
+                                     reads_covariance(metric))
+                           .engine != Engine::exact;
+    values[q] =
+        sharp ? kUnknown
+              : query_errors({metric}, problem.tokens(), problem.attention, at.row(0).transpose(),
+                             {middle_length()}, {.engine = Engine::exact})[0][0]
+                    .value;
   });
   return values;
 }
@@ -251,6 +265,14 @@ StudyResult Study::assemble(std::span<const PointRow> rows) const {
   result.how = s.plan.choice.reason;
   result.metrics = s.options.metrics;
   result.regime = s.regime();
+  if (!s.problem.is_plain()) {
+    result.parts = part_names(*s.problem.prompt);
+    const std::string none = no_limit_reason(*s.problem.prompt);
+    if (!none.empty()) {
+      result.regime.text = "the prompt has no limit, because " + none +
+                           "; errors are about its saturation value and do not vanish";
+    }
+  }
   result.query_length = s.middle_length();
   // Neither a closed form nor a net shows how single queries are spread.
   if (s.plan.average || s.plan.queries.groups > 0) result.query_values = s.fresh_query_values();

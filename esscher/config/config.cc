@@ -9,8 +9,8 @@
 namespace esscher {
 namespace {
 
-constexpr std::string_view kShared[] = {"measure", "attention", "query", "reference", "sweep",
-                                        "task",    "model",     "train", "flow"};
+constexpr std::string_view kShared[] = {"measure", "attention", "query", "reference", "prompt",
+                                        "sweep",   "task",      "model", "train",     "flow"};
 
 bool is_shared(std::string_view key) {
   return std::find(std::begin(kShared), std::end(kShared), key) != std::end(kShared);

@@ -117,6 +117,37 @@ TableDeclaration reference_table() {
   return out;
 }
 
+TableDeclaration prompt_table() {
+  return {"prompt",
+          "what a prompt holds beside iid tokens",
+          {{"given", K::rows, "", "tokens at the start of the prompt"},
+           {"file", K::text, "", "the same, from a file"},
+           {"include_query", K::boolean, "false", "the query is the last token: self-attention"},
+           {"sink_logits", K::numbers, "", "logits that take weight and have the value 0"},
+           {"bias", K::table, "", "log-weights by position, 0 unless given", {}, "prompt_bias"},
+           {"groups", K::tables, "", "groups of tokens beside [measure]", {}, "prompt_group"}}};
+}
+
+TableDeclaration prompt_bias_table() {
+  return {
+      "prompt_bias",
+      "log-weights by distance from the end of the prompt",
+      {{"kind", K::word, "", "what the other keys describe", {"none", "alibi", "window", "table"}},
+       {"slope", K::number, "", "-slope times the distance (kind = \"alibi\")"},
+       {"width", K::integer, "", "tokens that are seen (kind = \"window\")"},
+       {"values", K::numbers, "", "by distance, the last one beyond (kind = \"table\")"}}};
+}
+
+TableDeclaration prompt_group_table() {
+  return {"prompt_group",
+          "tokens of one law",
+          {{"measure", K::table, "", "their law", {}, "measure"},
+           {"count", K::integer, "", "how many, whatever the length"},
+           {"share", K::number, "", "or their share of the tokens that are left"},
+           {"bias", K::number, "0.0", "added to their scores"},
+           {"name", K::text, "", "the name of the measure unless given"}}};
+}
+
 TableDeclaration lengths_table() {
   return {"lengths",
           "a geometric grid of prompt lengths, both ends included",
@@ -256,14 +287,16 @@ TableDeclaration preset_table() {
 
 const std::vector<TableDeclaration>& tables_once() {
   static const std::vector<TableDeclaration> kTables{
-      measure_table(), attention_table(), query_table(),  reference_table(), sweep_table(),
-      lengths_table(), task_table(),      model_table(),  init_table(),      head_table(),
-      train_table(),   flow_table(),      preset_table(), matrix_table()};
+      measure_table(),     attention_table(),   query_table(),  reference_table(), sweep_table(),
+      lengths_table(),     task_table(),        model_table(),  init_table(),      head_table(),
+      train_table(),       flow_table(),        preset_table(), matrix_table(),    prompt_table(),
+      prompt_bias_table(), prompt_group_table()};
   return kTables;
 }
 
-constexpr std::string_view kRoot[] = {"measure", "attention", "query", "reference", "sweep",
-                                      "task",    "model",     "train", "flow",      "preset"};
+constexpr std::string_view kRoot[] = {"measure", "attention", "query", "reference",
+                                      "prompt",  "sweep",     "task",  "model",
+                                      "train",   "flow",      "preset"};
 
 std::vector<std::string> names_of(const TableDeclaration& table) {
   std::vector<std::string> out;
@@ -338,10 +371,11 @@ const TableDeclaration& declared_table(std::string_view name) {
 
 std::span<const VerbDeclaration> declared_verbs() {
   static const std::vector<VerbDeclaration> kVerbs{
-      {"limit", {"measure", "query"}, {"attention"}},
+      {"limit", {"measure", "query"}, {"attention", "prompt"}},
       {"attend", {"query"}, {"measure", "attention", "reference"}},
-      {"concentration", {"measure"}, {"attention", "query", "sweep"}},
-      {"length", {"measure"}, {"attention", "query", "sweep"}},
+      {"concentration", {"measure"}, {"attention", "query", "sweep", "prompt"}},
+      {"length", {"measure"}, {"attention", "query", "sweep", "prompt"}},
+      {"universal", {"measure", "query"}, {"attention", "prompt"}},
       {"icl risk", {"task"}, {"model", "sweep", "train", "flow"}},
       {"icl flow", {"task"}, {"model", "train", "flow"}},
       {"icl train", {"task"}, {"model", "train", "flow"}},

@@ -3,6 +3,7 @@
 #include "esscher/base/error.h"
 #include "esscher/base/length_grid.h"
 #include "esscher/config/measure.h"
+#include "esscher/config/prompt.h"
 #include "esscher/measure/gaussian.h"
 
 namespace esscher {
@@ -28,6 +29,21 @@ std::vector<std::int64_t> read_lengths(const Table& sweep) {
 Engine read_engine(const Table& sweep) {
   return parse_enum<Engine>(
       sweep.choice_or("engine", {"auto", "exact", "sampled", "direct"}, "auto"));
+}
+
+Problem plain_problem(const Table& root) {
+  AnyMeasure mu = read_measure(root.table("measure"));
+  const Index d = mu.dim();
+  return {std::move(mu), read_attention(root, d)};
+}
+
+Problem problem_of(const Table& root, Prompt prompt) {
+  const Index d = prompt.dim();
+  try {
+    return prompt_problem(std::move(prompt), read_attention(root, d));
+  } catch (const ArgumentError& error) {
+    root.table("prompt").fail_table(error.what());
+  }
 }
 
 }  // namespace
@@ -63,20 +79,20 @@ StudyOptions read_sweep(const Table& root, std::uint64_t seed) {
 }
 
 Problem read_problem(const Table& root) {
-  AnyMeasure mu = read_measure(root.table("measure"));
-  const Index d = mu.dim();
-  Problem problem{std::move(mu), read_attention(root, d)};
+  std::optional<Prompt> prompt = read_prompt(root);
+  Problem problem = prompt ? problem_of(root, *std::move(prompt)) : plain_problem(root);
   if (attention_is_linear(root)) {
     throw ConfigError(
         "attention.kind = \"linear\": concentration is about softmax attention; the linear one has "
         "a closed form in `esscher limit`");
   }
   if (root.has("query")) {
-    Query query = read_query(root, d);
+    Query query = read_query(root, problem.mu.dim());
     problem.points = std::move(query.points);
     problem.nu = std::move(query.law);
   } else {
-    problem.nu = Gaussian(Matrix::Identity(d, d));
+    const Index dim = problem.mu.dim();
+    problem.nu = Gaussian(Matrix::Identity(dim, dim));
   }
   return problem;
 }

@@ -18,7 +18,7 @@ namespace esscher {
 // A missing table means the defaults.
 StudyOptions read_sweep(const Table& root, std::uint64_t seed);
 
-// Reads [measure], [attention] and [query]. Queries are N(0, I) where there is no [query].
+// Reads [measure], [prompt], [attention] and [query]. Queries are N(0, I) where there is no [query].
 Problem read_problem(const Table& root);
 
 // { from, to, per_decade } as length_grid() of base/length_grid.h, 10, 10^6 and 4 where not given: the

@@ -146,7 +146,7 @@ class Config {
   void check_known() const;
 
   // ConfigError naming the first key nobody read. The tables that verbs share (measure,
-  // attention, query, reference, sweep, task, model, train, flow) may stay unread as a whole, so
+  // attention, query, reference, prompt, sweep, task, model, train, flow) may stay unread as a whole, so
   // that one file serves several verbs.
   void check_all_used() const;
 

@@ -7,10 +7,23 @@
 namespace esscher {
 namespace {
 
-Json study_rows_json(const std::vector<StudyRow>& rows) {
-  Json out = rows_json(rows);
-  for (Json& row : out) {
-    if (!row["heavy"].get<bool>()) row.erase("flag");
+Json weights_json(const std::vector<std::string>& parts, const Vector& weights) {
+  Json out = Json::array();
+  for (std::size_t k = 0; k < parts.size(); ++k) {
+    Json one{{"group", parts[k]}};
+    put(one, "mean", weights[static_cast<Index>(k)]);
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+Json study_rows_json(const StudyResult& result) {
+  Json out = rows_json(result.rows);
+  for (std::size_t i = 0; i < result.rows.size(); ++i) {
+    if (!out[i]["heavy"].get<bool>()) out[i].erase("flag");
+    if (!result.parts.empty()) {
+      out[i]["weights"] = weights_json(result.parts, result.rows[i].weights);
+    }
   }
   return out;
 }
@@ -49,7 +62,7 @@ Json to_json(const StudyResult& result) {
   Json queries = Json::array();
   for (double v : result.query_values) queries.push_back(number(v));
   return {{"how", result.how},
-          {"rows", study_rows_json(result.rows)},
+          {"rows", study_rows_json(result)},
           {"fits", rows_json(result.fits)},
           {"regime", regime_json(result)},
           {"limits", limits_json(result)},

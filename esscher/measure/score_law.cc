@@ -298,7 +298,8 @@ ScoreLaw nodes(const Product& mu, const ScoreReading& r) {
 }
 
 bool all_served(const std::vector<AnyMeasure>& parts) {
-  return std::all_of(parts.begin(), parts.end(), has_score_law);
+  return std::all_of(parts.begin(), parts.end(),
+                     [](const AnyMeasure& part) { return has_score_law(part); });
 }
 
 }  // namespace
@@ -319,6 +320,15 @@ bool has_score_law(const AnyMeasure& mu) {
     }
   });
   return served;
+}
+
+bool has_score_law(const AnyMeasure& mu, const Vector& a) {
+  try {
+    (void)score_law(mu, {a, Matrix(0, mu.dim()), Vector(0)});
+    return true;
+  } catch (const CapabilityError&) {
+    return false;
+  }
 }
 
 ScoreLaw score_law(const AnyMeasure& mu, const ScoreReading& reading) {

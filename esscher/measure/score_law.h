@@ -58,6 +58,8 @@ inline constexpr Index kMaxNodes = 1024;
 // Whether score_law serves this measure; see the table above. A law that has a score law may still
 // refuse a tilt that needs too many nodes.
 bool has_score_law(const AnyMeasure& mu);
+// Whether it serves this tilt a [d].
+bool has_score_law(const AnyMeasure& mu, const Vector& a);
 
 // The nodes are refused with a CapabilityError that names the direct engine if the measure has none,
 // or if its scores reach too far. Shapes that do not fit are a DimensionError.

@@ -6,9 +6,8 @@
 #include <string>
 
 #include "esscher/base/error.h"
-#include "esscher/base/parallel.h"
-#include "esscher/estimate/moments.h"
 #include "esscher/measure/gaussian_view.h"
+#include "esscher/prompt/detail/replicates.h"
 #include "esscher/prompt/engine.h"
 #include "esscher/prompt/exact_mixture.h"
 #include "esscher/prompt/sampled_prompt.h"
@@ -16,26 +15,15 @@
 namespace esscher {
 namespace {
 
-using Table = std::vector<std::vector<QueryError>>;
-
-// Whole prompts beyond this are a sign that a cheaper engine was meant.
-constexpr double kMaxDirectBytes = 4e9;
-
-// What is asked about one query.
-struct Question {
-  const AnyMeasure& mu;
-  const Attention& attention;
-  VectorView z;
-  std::vector<Metric> metrics;
-  std::vector<std::int64_t> lengths;
-
-  [[nodiscard]] bool covariance() const {
-    return std::any_of(metrics.begin(), metrics.end(), reads_covariance);
-  }
-};
+using detail::PromptError;
+using detail::Question;
+using detail::replicate_errors;
+using detail::Table;
 
 Table exact_errors(const Question& ask) {
-  MixtureErrors errors(*gaussian_mixture_law(ask.mu), ask.attention, ask.z);
+  const auto law = gaussian_mixture_law(ask.mu);
+  if (!law) return detail::exact_prompt_errors(ask, Prompt::plain(ask.mu));
+  MixtureErrors errors(*law, ask.attention, ask.z);
   Table table(ask.metrics.size());
   for (std::int64_t L : ask.lengths) {
     const double weights2 = 1 / errors.effective_sample_size(Length(L));
@@ -85,103 +73,6 @@ class PrefixTilt {
   Matrix S2_;
 };
 
-// What one prompt says at one length.
-struct PromptError {
-  Vector dm;   // zbar - m_a [d]
-  Matrix VdC;  // V (Chat - C_a) [dv,d]; empty where no metric reads it
-  double weights2 = 0;
-};
-
-// A metric at one query: the square of its error from what a prompt says.
-struct MetricAtQuery {
-  MetricForm form;
-  double factor;
-
-  [[nodiscard]] double square(const Vector& dm, const Matrix& VdC) const {
-    return factor * (form.of_covariance ? form.covariance_norm2(VdC) : form.mean_norm2(dm));
-  }
-};
-
-std::vector<MetricAtQuery> at_query(const Question& ask) {
-  std::vector<MetricAtQuery> out;
-  for (Metric metric : ask.metrics) {
-    const MetricForm form = metric_form(metric, ask.attention);
-    out.push_back({form, form.factor(ask.z)});
-  }
-  return out;
-}
-
-// Sums over prompts.
-struct PromptSums {
-  std::vector<CoMoments> square;    // per metric, over lengths
-  std::vector<PromptError> errors;  // per length
-
-  void add(const std::vector<MetricAtQuery>& metrics, const std::vector<PromptError>& prompt) {
-    square.resize(metrics.size());
-    Vector squares(static_cast<Index>(prompt.size()));
-    for (std::size_t k = 0; k < metrics.size(); ++k) {
-      for (std::size_t i = 0; i < prompt.size(); ++i) {
-        squares[static_cast<Index>(i)] = metrics[k].square(prompt[i].dm, prompt[i].VdC);
-      }
-      square[k].add(squares);
-    }
-    add(prompt);
-  }
-  void merge(const PromptSums& other) {
-    square.resize(other.square.size());
-    for (std::size_t k = 0; k < square.size(); ++k) square[k].merge(other.square[k]);
-    add(other.errors);
-  }
-
- private:
-  void add(const std::vector<PromptError>& more) {
-    if (errors.empty()) {
-      errors = more;
-      return;
-    }
-    for (std::size_t i = 0; i < errors.size(); ++i) {
-      errors[i].dm += more[i].dm;
-      errors[i].VdC += more[i].VdC;
-      errors[i].weights2 += more[i].weights2;
-    }
-  }
-};
-
-QueryError error_of(const MetricAtQuery& metric, const CoMoments& square, const PromptError& sum,
-                    Index length) {
-  const double R = static_cast<double>(square.count());
-  QueryError e{.value = square.mean()[length], .weights2 = sum.weights2 / R};
-  if (square.count() < 2) return e;
-  const Matrix cov = square.covariance_of_mean();
-  e.std_error = std::sqrt(cov(length, length));
-  e.bias2 = (R * metric.square(sum.dm / R, sum.VdC / R) - e.value) / (R - 1);
-  e.cov.assign(cov.row(length).begin(), cov.row(length).begin() + length + 1);
-  return e;
-}
-
-// draw(r) -> one PromptError per length. Blocks of replicates run in parallel and merge in order.
-template <class Draw>
-Table replicate_errors(const Question& ask, std::int64_t replicates, const Draw& draw) {
-  constexpr std::int64_t kReplicates = 16;  // per block
-  const std::vector<MetricAtQuery> metrics = at_query(ask);
-  const std::int64_t blocks = (replicates + kReplicates - 1) / kReplicates;
-  std::vector<PromptSums> sums(static_cast<std::size_t>(blocks));
-  parallel_for(blocks, [&](std::int64_t b) {
-    for (std::int64_t r = b * kReplicates; r < std::min(replicates, (b + 1) * kReplicates); ++r) {
-      sums[static_cast<std::size_t>(b)].add(metrics, draw(r));
-    }
-  });
-  PromptSums all;
-  for (const PromptSums& block : sums) all.merge(block);
-  Table table(metrics.size());
-  for (std::size_t k = 0; k < metrics.size(); ++k) {
-    for (std::size_t l = 0; l < all.errors.size(); ++l) {
-      table[k].push_back(error_of(metrics[k], all.square[k], all.errors[l], static_cast<Index>(l)));
-    }
-  }
-  return table;
-}
-
 Table sampled_errors(const Question& ask, std::int64_t replicates, const Stream& stream) {
   const Matrix R =
       ask.covariance() ? Matrix(ask.attention.V().transpose()) : Matrix(ask.attention.dim(), 0);
@@ -200,7 +91,7 @@ Table sampled_errors(const Question& ask, std::int64_t replicates, const Stream&
 Table direct_errors(const Question& ask, std::int64_t replicates, const Stream& stream) {
   const std::int64_t longest = ask.lengths.back();
   if (static_cast<double>(longest) * static_cast<double>(ask.mu.dim()) * sizeof(double) >
-      kMaxDirectBytes) {
+      detail::kMaxDirectBytes) {
     throw CapabilityError("direct: a prompt of " + std::to_string(longest) +
                           " whole tokens does not fit in memory; the exact and sampled engines "
                           "serve Gaussian measures at this length");
@@ -224,50 +115,71 @@ Table direct_errors(const Question& ask, std::int64_t replicates, const Stream& 
   });
 }
 
-EngineChoice choose_at(const PromptOptions& options, const AnyMeasure& mu,
-                       const Attention& attention, const VectorView& z) {
-  check_dimension("prompt errors", "measure", mu.dim(), attention.dim());
+EngineChoice choose_at(const PromptOptions& options, const Prompt& prompt,
+                       const Attention& attention, const VectorView& z, bool covariance) {
+  check_prompt("prompt errors", prompt);
+  check_dimension("prompt errors", "prompt", prompt.dim(), attention.dim());
   check_dimension("prompt errors", "z", z.size(), attention.dim());
-  // An engine that is asked for by name refuses sharp scores itself.
-  const bool automatic = options.engine == Engine::automatic;
-  return choose_engine(options.engine, mu,
-                       automatic ? largest_tau(mu, attention, z.transpose()) : 0);
+  return choose_engine(options.engine, prompt, attention, z.transpose(), covariance);
+}
+
+// Where errors are measured from: the limit, or a law that stands in its place without one.
+AnyMeasure reference_of(const Prompt& prompt) {
+  if (const auto limit = limit_measure(prompt)) return *limit;
+  return prompt.groups.empty() ? AnyMeasure(Empirical(prompt.given)) : prompt.groups.front().mu;
 }
 
 }  // namespace
 
-Table query_errors(const std::vector<Metric>& metrics, const AnyMeasure& mu,
+Table query_errors(const std::vector<Metric>& metrics, const Prompt& prompt,
                    const Attention& attention, const VectorView& z,
                    const std::vector<std::int64_t>& lengths, const PromptOptions& options) {
-  const Engine engine = choose_at(options, mu, attention, z).engine;
+  const AnyMeasure mu = reference_of(prompt);
   const Question ask{mu, attention, z, metrics, lengths};
-  if (engine == Engine::exact) return exact_errors(ask);
+  const Engine engine = choose_at(options, prompt, attention, z, ask.covariance()).engine;
+  const bool plain = prompt.is_plain();
+  if (engine == Engine::exact) {
+    return plain ? exact_errors(ask) : detail::exact_prompt_errors(ask, prompt);
+  }
   if (options.replicates < 1) {
     throw_argument("query_errors", "replicates", std::to_string(options.replicates), "at least 1");
+  }
+  if (!plain) {
+    return detail::drawn_prompt_errors(ask, prompt, engine, options.replicates, options.stream);
   }
   if (engine == Engine::sampled) return sampled_errors(ask, options.replicates, options.stream);
   return direct_errors(ask, options.replicates, options.stream);
 }
 
-Estimate mean_square_error(Metric metric, const AnyMeasure& mu, const Attention& attention,
+Table query_errors(const std::vector<Metric>& metrics, const AnyMeasure& mu,
+                   const Attention& attention, const VectorView& z,
+                   const std::vector<std::int64_t>& lengths, const PromptOptions& options) {
+  return query_errors(metrics, Prompt::plain(mu), attention, z, lengths, options);
+}
+
+Estimate mean_square_error(Metric metric, const Prompt& prompt, const Attention& attention,
                            const VectorView& z, Length L, const PromptOptions& options) {
   if (options.replicates < 2) {
     throw_argument("mean_square_error", "replicates", std::to_string(options.replicates),
                    "an integer >= 2");
   }
-  const Engine engine = choose_at(options, mu, attention, z).engine;
+  const Engine engine = choose_at(options, prompt, attention, z, reads_covariance(metric)).engine;
   (void)metric_form(metric, attention);  // refuses grad_k and grad_q of an operator without K and Q
-  if (L.is_infinite()) return {};
-  if (engine == Engine::exact) {
-    MixtureErrors errors(*gaussian_mixture_law(mu), attention, z);
-    return {.value = errors.error_parts(metric, L).total()};
-  }
+  const bool saturates = !limit_measure(prompt).has_value();
+  if (L.is_infinite() && !saturates) return {};
+  const std::int64_t n = L.is_infinite() ? kSaturated : L.count();
   const QueryError e =
-      query_errors({metric}, mu, attention, z, {L.count()},
+      query_errors({metric}, prompt, attention, z, {n},
                    {.engine = engine, .replicates = options.replicates, .stream = options.stream})
           .front()
           .front();
+  if (engine == Engine::exact) return {.value = e.value};
   return {e.value, e.std_error, options.replicates, engine};
+}
+
+Estimate mean_square_error(Metric metric, const AnyMeasure& mu, const Attention& attention,
+                           const VectorView& z, Length L, const PromptOptions& options) {
+  return mean_square_error(metric, Prompt::plain(mu), attention, z, L, options);
 }
 
 }  // namespace esscher

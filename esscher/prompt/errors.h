@@ -19,6 +19,7 @@
 #include "esscher/base/estimate.h"
 #include "esscher/base/length.h"
 #include "esscher/measure/any_measure.h"
+#include "esscher/prompt/prompt.h"
 #include "esscher/random/stream.h"
 
 namespace esscher {
@@ -33,6 +34,8 @@ struct QueryError {
   // Covariances over prompts of value with the values at shorter lengths, shortest first, and with
   // itself: prefixes of one prompt move together. Empty where there is no std_error.
   std::vector<double> cov = {};
+  // E of the total weight of every part of a prompt (part_names); empty for a measure alone.
+  std::vector<double> weights = {};
 };
 
 struct PromptOptions {
@@ -48,9 +51,19 @@ std::vector<std::vector<QueryError>> query_errors(const std::vector<Metric>& met
                                                   const std::vector<std::int64_t>& lengths,
                                                   const PromptOptions& options = {});
 
+// The same for any prompt. Lengths count all its tokens. Where the prompt has no limit, errors are
+// about its saturation value, which score laws give (exact_prompt.h); without them it is refused.
+std::vector<std::vector<QueryError>> query_errors(const std::vector<Metric>& metrics,
+                                                  const Prompt& prompt, const Attention& attention,
+                                                  const VectorView& z,
+                                                  const std::vector<std::int64_t>& lengths,
+                                                  const PromptOptions& options = {});
+
 // One metric at one length, 0 at L = infinity; at least two replicates. The answer names the engine
 // that made it. An engine that cannot serve throws CapabilityError and names one that can.
 Estimate mean_square_error(Metric metric, const AnyMeasure& mu, const Attention& attention,
+                           const VectorView& z, Length L, const PromptOptions& options = {});
+Estimate mean_square_error(Metric metric, const Prompt& prompt, const Attention& attention,
                            const VectorView& z, Length L, const PromptOptions& options = {});
 
 }  // namespace esscher

@@ -128,6 +128,7 @@ ErrorParts ExactPrompt::error_parts(Metric metric, Length L) {
                           "engine = \"direct\"");
   }
   const MetricForm form = metric_form(metric, attention_);
+  if (limit_) (void)limit_->log_mgf(a_);  // DomainError where there is nothing to be close to
   if (L.is_infinite() && limit_) return {};
   const Reading reading = metric == Metric::output ? Reading::output : Reading::token;
   const GroupMoments m = centred(reading, L.is_infinite() ? kSaturated : L.count());

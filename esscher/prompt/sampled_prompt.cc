@@ -287,7 +287,8 @@ SampledDraw SampledPrompt::read(std::span<const State> states) const {
   first /= total;
   second /= total;
   const Vector first_R = R_.transpose() * first;
-  return {reference + first, second - first * first_R.transpose(), squares / (total * total)};
+  return {reference + first, second - first * first_R.transpose(), squares / (total * total),
+          top + std::log(total)};
 }
 
 std::vector<SampledDraw> SampledPrompt::draw(std::span<const std::int64_t> lengths,

@@ -30,9 +30,10 @@
 namespace esscher {
 
 struct SampledDraw {
-  Vector zbar;        // [d]
-  Matrix CR;          // Chat R [d,n]
-  double weights2{};  // sum omega^2: one over the effective sample size
+  Vector zbar;         // [d]
+  Matrix CR;           // Chat R [d,n]
+  double weights2{};   // sum omega^2: one over the effective sample size
+  double log_total{};  // log sum e^s over the tokens drawn; 0 for the limit
 };
 
 class SampledPrompt {

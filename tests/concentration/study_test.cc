@@ -224,7 +224,7 @@ TEST(Study, RefusesBadInput) {
   EXPECT_THROW(study(p, {{}}), ArgumentError);
   EXPECT_THROW(study(p, {{10, 5}}), ArgumentError);
   EXPECT_THROW(study(p, {{0}}), ArgumentError);
-  EXPECT_THROW(study({Rademacher(2), p.attention, p.nu}, {{4}, {Metric::output}, Engine::exact}),
+  EXPECT_THROW(study({Rademacher(2), p.attention, p.nu}, {{4}, {Metric::grad_u}, Engine::exact}),
                CapabilityError);
   EXPECT_THROW(study({Gaussian(Matrix::Identity(3, 3)), p.attention, p.nu}, {{4}}), DimensionError);
   EXPECT_THROW(study({p.mu, p.attention}, {{4}}), ArgumentError);

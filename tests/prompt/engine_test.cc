@@ -171,7 +171,8 @@ TEST(Engine, AutomaticChoosesAndRefusalsName) {
   EXPECT_EQ(chosen(gaussian, 2000 * z), Engine::sampled);
   EXPECT_EQ(chosen(mixture, z), Engine::exact);
   EXPECT_EQ(chosen(mixture, 2000 * z), Engine::sampled);
-  EXPECT_EQ(chosen(tokens, z), Engine::direct);
+  EXPECT_EQ(chosen(tokens, z), Engine::exact);
+  EXPECT_EQ(choose_engine(Engine::automatic, tokens, 0, true).engine, Engine::direct);
 
   Vector at = z;
   const auto message = [&](Engine engine, Metric metric, const AnyMeasure& mu, std::int64_t L) {
@@ -182,7 +183,7 @@ TEST(Engine, AutomaticChoosesAndRefusalsName) {
     }
     return std::string("served");
   };
-  EXPECT_NE(message(Engine::exact, Metric::output, tokens, 9).find("direct"), std::string::npos);
+  EXPECT_NE(message(Engine::exact, Metric::grad_u, tokens, 9).find("direct"), std::string::npos);
   EXPECT_NE(message(Engine::sampled, Metric::output, tokens, 9).find("direct"), std::string::npos);
   EXPECT_EQ(message(Engine::exact, Metric::grad_u, mixture, 9), "served");
   at = 2000 * z;

@@ -29,6 +29,7 @@ struct Study::State {
   // The rows of one metric as tables [queries,lengths].
   struct QueryTable {
     Matrix value, error, weights2, bias2, asymptotic;
+    std::vector<Matrix> parts;  // weights of the parts of the prompt, one table for each
     Matrix
         prompts;  // [lengths,lengths]: covariance over prompts of the averages over given queries
   };
