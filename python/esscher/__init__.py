@@ -73,7 +73,7 @@ from .measures import (
     measure,
 )
 from .models import Comparison, compare, risk
-from .presets import Preset, preset, presets
+from .presets import Claims, Preset, preset, presets
 from .prompts import Estimate, Universal, expected_output, mean_square_error, universal
 from .random import Stream
 from .progress import set_progress
@@ -99,6 +99,7 @@ __all__ = [
     "Chart",
     "Check",
     "check",
+    "Claims",
     "commit",
     "compare",
     "Comparison",

@@ -13,9 +13,40 @@ from .icl import Flow, flow_of
 from .outlets import Out, outlet
 from .progress import Progress
 from .models import Comparison, comparison_of
+from .results import Result as Base
+from .tables import Rows
 from .train import Training, training_of
 
 Result = Union[Flow, Comparison, Training, Concentration]
+
+
+@dataclass(frozen=True, eq=False)
+class Claims(Base):
+    """Claims of the source of a preset: what was found, what was expected, and "holds", "fails" or "no number".
+
+    >>> import esscher as es
+    >>> found = es.preset("zfb-shifts").check()
+    >>> found.ok, found.rows[1].relation, found.rows[1].expected
+    (True, '=', 4.0)
+    """
+
+    name: str
+    rows: Rows
+
+    @property
+    def ok(self) -> bool:
+        """Whether no claim fails."""
+        return all(row["verdict"] != "fails" for row in self.rows)
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def _table(self) -> Rows:
+        return self.rows
+
+    def __repr__(self) -> str:
+        holds, fails, none = (sum(row["verdict"] == word for row in self.rows) for word in ("holds", "fails", "no number"))
+        return f"Claims({self.name}: {holds} hold, {fails} fail, {none} without a number)"
 
 
 @dataclass(frozen=True)
@@ -76,6 +107,15 @@ class Preset:
             return training_of(found)
         return concentration_of(found)
 
+    def check(self, changes: Mapping[str, Any] = {}, *, full: bool = False, seed: int = 0) -> Claims:
+        """What its source claims, checked on a run of it, with a verdict per claim; training is shortened unless full.
+
+        >>> import esscher as es
+        >>> es.preset("zfb-shifts").check()
+        Claims(zfb-shifts: 3 hold, 0 fail, 0 without a number)
+        """
+        return Claims(self.name, Rows(_esscher.check_preset(self.name, _assignments(changes), full, seed)))
+
     def __repr__(self) -> str:
         return f"Preset({self.name!r}, verb={self.verb!r}, title={self.title!r})"
 
@@ -86,10 +126,12 @@ def presets() -> List[Preset]:
     >>> import esscher as es
     >>> for p in es.presets():
     ...     print(f"{p.name:24} {p.verb}")
+    ahn-2306.00297           icl flow
     audit-d4                 icl compare
     bohbot-rates             concentration
     boursier-boyer           icl train
     boursier-boyer-released  icl train
+    garg-2208.01066          icl flow
     he-2503.12734            icl train
     von-oswald               icl flow
     zfb-shifts               icl flow

@@ -9,7 +9,9 @@
 #include "esscher/config/icl.h"
 #include "esscher/config/sweep.h"
 #include "esscher/config/train.h"
+#include "esscher/paper/preset_claims.h"
 #include "results.h"
+#include "rows.h"
 
 namespace esscher::python {
 namespace {
@@ -109,6 +111,11 @@ py::object run(const std::string& name, const std::string& verb, const Assignmen
 }  // namespace
 
 void bind_presets(py::module_& m) {
+  m.def("check_preset",
+        [](const std::string& name, const Assignments& assignments, bool full, std::uint64_t seed) {
+          const paper::ClaimOptions options{.full = full, .assignments = assignments, .seed = seed};
+          return list_of(long_call([&] { return paper::check_preset(name, options); }));
+        });
   m.def("presets", &all);
   m.def("preset_config", &tables);
   m.def("run_preset", &run);

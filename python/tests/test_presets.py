@@ -41,6 +41,21 @@ def test_a_short_version_runs(name):
     assert found._repr_mimebundle_()
 
 
+@pytest.mark.parametrize("name", ["zfb-shifts", "zhang-saxe-merged", "zhang-saxe-separate", "bohbot-rates", "ahn-2306.00297"])
+def test_claims_of_the_sources_hold(name):
+    found = es.preset(name).check()
+    assert found.ok and any(row.verdict == "holds" for row in found.rows), found.to_pandas()
+
+
+def test_claims_fail_where_they_are_false(program):
+    assert not es.preset("bohbot-rates").check({"measure.cov": 1.0}).ok  # scores too sharp for 1/n
+    assert not es.preset("zfb-shifts").check({"task.noise_variance": 1.0}).ok  # noise does not scale with the task
+    done = subprocess.run([program, "presets", "check", "bohbot-rates", "--set", "measure.cov=1.0"], capture_output=True, text=True)
+    assert done.returncode != 0 and "fails" in done.stdout and "icl flow" not in done.stdout
+    wrong = subprocess.run([program, "presets", "check", "nobody"], capture_output=True, text=True)
+    assert wrong.returncode != 0 and "zfb-shifts" in wrong.stderr
+
+
 def arguments(changes):
     for key, value in changes.items():
         yield from ("--set", f"{key}={json.dumps('inf' if value == es.inf else value)}")
@@ -78,7 +93,7 @@ def test_the_program_gives_the_same_numbers(program, name):
 
 def test_changes_are_checked():
     assert es.preset("audit-d4").config({"model.init": {"kind": "identity"}})["model"]["init"] == {"kind": "identity"}
-    with pytest.raises(es.ConfigError, match="preset is 'nobody', expected one of: audit-d4, bohbot-rates"):
+    with pytest.raises(es.ConfigError, match="preset is 'nobody', expected one of: ahn-2306.00297, audit-d4, bohbot-rates"):
         es.preset("nobody")
     with pytest.raises(es.ConfigError, match="train.stepz"):
         es.preset("boursier-boyer").run({"train.stepz": 3})
