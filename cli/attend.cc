@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/attend_head.h"
+#include "cli/reference.h"
 #include "cli/rows.h"
 #include "cli/verbs.h"
 #include "esscher/base/error.h"
@@ -15,9 +16,12 @@
 namespace esscher::cli {
 namespace {
 
+constexpr const char* kMixtureFit = "mixture-fit";
+
 struct AttendOptions {
   std::string tokens;
   std::string reference;
+  std::int64_t components = 1;
   bool derivatives = false;
   std::int64_t queries = 8;
 };
@@ -29,19 +33,18 @@ AnyMeasure read_tokens(const Table& root) {
   return prompt;
 }
 
-// The Gaussian with the tokens' own mean and covariance.
-AnyMeasure gaussian_fit(const Empirical& prompt) {
-  return Gaussian(prompt.mean(), prompt.tilted_cov(Vector::Zero(prompt.dim())));
-}
-
 struct Reference {
   AnyMeasure measure;
   std::string origin;
 };
 
-Reference read_reference(const Table& root, const AttendOptions& options,
+Reference read_reference(const Table& root, const AttendOptions& options, std::uint64_t seed,
                          const AnyMeasure& prompt) {
-  if (!root.has("reference")) return {gaussian_fit(*prompt.as<Empirical>()), "gaussian-fit"};
+  if (!root.has("reference")) {
+    const auto& tokens = *prompt.as<Empirical>();
+    if (options.reference != kMixtureFit) return {gaussian_fit(tokens), "gaussian-fit"};
+    return {mixture_fit(tokens, static_cast<Index>(options.components), seed), options.reference};
+  }
   if (!options.reference.empty()) {
     root.fail_because("reference", "given beside --reference; give one of them");
   }
@@ -99,7 +102,7 @@ void run_attend(const Globals& globals, const AttendOptions& options) {
   set_tokens(config, options.tokens);
   const Table root = config.root();
   const AnyMeasure prompt = read_tokens(root);
-  const Reference reference = read_reference(root, options, prompt);
+  const Reference reference = read_reference(root, options, globals.seed, prompt);
   const Attention attention = read_attention(root, prompt.dim());
   const RowOptions row_options{.linear = attention_is_linear(root),
                                .derivatives = options.derivatives};
@@ -136,7 +139,7 @@ void add_attend(const Command& app, Globals& globals) {
       "\"empirical\". Each row holds the output on the tokens, the same under the reference\n"
       "(\"limit\") and the Euclidean distance of the two outputs (\"error\"); the document's\n"
       "\"error\" is the root mean square over rows. The reference is the table [reference], or\n"
-      "else the Gaussian with the tokens' mean and covariance.\n"
+      "else the Gaussian with the tokens' mean and covariance, or a mixture fitted to them.\n"
       "Examples:\n"
       "  esscher attend --tokens tokens.npy --set query.z=[1,0.5]\n"
       "  esscher attend --tokens 'model.safetensors#layer0.K' --set query.file=q.csv --json\n"
@@ -146,9 +149,9 @@ void add_attend(const Command& app, Globals& globals) {
   const auto options = std::make_shared<AttendOptions>();
   add_tokens(verb, options->tokens);
   verb.option("--reference", options->reference,
-              "gaussian-fit, unless there is a table [reference]")
+              "gaussian-fit, unless there is a table [reference]; mixture-fit has --components")
       .type_name("NAME")
-      .one_of({"gaussian-fit"});
+      .one_of({"gaussian-fit", kMixtureFit});
   verb.flag("--derivatives", options->derivatives, "add the Jacobians of the output in z, U and V");
   verb.option("--queries", options->queries, "queries to draw if [query] is a measure")
       .type_name("N")
@@ -161,11 +164,12 @@ void add_attend(const Command& app, Globals& globals) {
       .type_name("FILE#NAME")
       .needs(surrogate)
       .excludes("--tokens");
-  verb.option("--components", head->components, "components of the surrogate")
+  verb.option("--components", head->components, "components of the surrogate or of mixture-fit")
       .type_name("K")
       .positive();
   verb.run([&globals, options, head] {
     if (head->head.empty()) {
+      options->components = head->components;
       run_attend(globals, *options);
     } else {
       attend_head(globals, *head);

@@ -52,6 +52,7 @@ int run(int argc, char** argv) {
   add_icl(app, globals);
   add_config(app, globals);
   add_presets(app, globals);
+  add_explore(app, globals);
   add_paper(app, globals);
   add_targets(app, globals);
   add_completion(app, globals);

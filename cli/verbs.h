@@ -21,6 +21,7 @@ void add_bench(const Command& app, Globals& globals);
 void add_icl(const Command& app, Globals& globals);
 void add_config(const Command& app, Globals& globals);
 void add_presets(const Command& app, Globals& globals);
+void add_explore(const Command& app, Globals& globals);
 void add_paper(const Command& app, Globals& globals);
 void add_targets(const Command& app, Globals& globals);
 void add_completion(const Command& app, Globals& globals);

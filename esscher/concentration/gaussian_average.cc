@@ -17,10 +17,8 @@ Matrix score_form(const GaussianLaw& mu, const Attention& attention) {
   return attention.U().transpose() * mu.cov * attention.U();
 }
 
-// Beyond kMaxTau the universal functions keep their value at kMaxTau. This is only used to see
-// whether such queries matter.
-Universal4 functions(std::int64_t L, double tau, bool order4) {
-  return universal_up_to(order4, L, std::min(tau, kMaxTau));
+GaussianAverage::Functions exact_functions(std::int64_t L, bool order4) {
+  return {.L = L, .at = [=](double tau) { return universal_up_to(order4, L, tau); }};
 }
 
 }  // namespace
@@ -102,10 +100,16 @@ double GaussianAverage::largest_tau(std::int64_t L) const {
 }
 
 std::vector<AverageError> GaussianAverage::at(std::int64_t L) const {
-  const Index n = used_nodes(L);
+  return at(exact_functions(L, needs4_));
+}
+
+// Beyond tau_max the universal functions keep their value there. This is only used to see whether
+// such queries matter.
+std::vector<AverageError> GaussianAverage::at(const Functions& functions) const {
+  const Index n = used_nodes(functions.L);
   std::vector<Universal4> u(static_cast<std::size_t>(n));
   parallel_for(n, [&](std::int64_t k) {
-    u[static_cast<std::size_t>(k)] = functions(L, rule_.tau[k], needs4_);
+    u[static_cast<std::size_t>(k)] = functions.at(std::min(rule_.tau[k], functions.tau_max));
   });
   std::vector<AverageError> result;
   for (const Terms& t : terms_) {
@@ -129,12 +133,12 @@ std::vector<AverageError> GaussianAverage::at(std::int64_t L) const {
         bias = f.v1_ratio * f.v1_ratio * Nwn - 2 * f.v1_ratio * H * (Nk - Nwn) +
                H * H * (t.trWGYG * p[0] - 2 * Nk + Nwn);
       }
-      if (rule_.tau[k] > kMaxTau) beyond += std::abs(value);
+      if (rule_.tau[k] > functions.tau_max) beyond += std::abs(value);
       e.value += value;
       e.bias2 += bias;
     }
     if (beyond > 1e-9 * e.value) {
-      throw CapabilityError("exact engine: queries with tau > " + to_text(kMaxTau) +
+      throw CapabilityError("exact engine: queries with tau > " + to_text(functions.tau_max) +
                             " matter to this average; use the sampled engine, or a smaller U");
     }
     e.value *= t.factor;
@@ -146,9 +150,14 @@ std::vector<AverageError> GaussianAverage::at(std::int64_t L) const {
 }
 
 double GaussianAverage::effective_sample_size(std::int64_t L) const {
-  const Index n = used_nodes(L), last = rule_.weights.cols() - 1;
+  return effective_sample_size(exact_functions(L, false));
+}
+
+double GaussianAverage::effective_sample_size(const Functions& functions) const {
+  const Index n = used_nodes(functions.L), last = rule_.weights.cols() - 1;
   Vector H(n);
-  parallel_for(n, [&](std::int64_t k) { H[k] = functions(L, rule_.tau[k], false).H; });
+  parallel_for(
+      n, [&](std::int64_t k) { H[k] = functions.at(std::min(rule_.tau[k], functions.tau_max)).H; });
   return 1 / H.dot(rule_.weights.col(last).head(n));
 }
 

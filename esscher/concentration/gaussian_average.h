@@ -19,12 +19,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "esscher/attention/attention.h"
 #include "esscher/attention/metric.h"
 #include "esscher/concentration/tau_law.h"
 #include "esscher/measure/gaussian_view.h"
+#include "esscher/universal/universal.h"
 
 namespace esscher {
 
@@ -45,6 +47,15 @@ class GaussianAverage {
   // One error per metric. Throws CapabilityError if queries with tau > kMaxTau carry more than 1e-9
   // of an error.
   [[nodiscard]] std::vector<AverageError> at(std::int64_t L) const;
+  // The same from universal functions of this length that the caller has, for example from a table
+  // that serves many laws: the function takes tau in [0, tau_max]; larger ones are cut to it.
+  struct Functions {
+    std::int64_t L = 1;
+    double tau_max = kMaxTau;
+    std::function<Universal4(double tau)> at;
+  };
+  [[nodiscard]] std::vector<AverageError> at(const Functions& functions) const;
+  [[nodiscard]] double effective_sample_size(const Functions& functions) const;
   // 1 / E_z H, the harmonic mean over queries of the effective sample size.
   [[nodiscard]] double effective_sample_size(std::int64_t L) const;
 

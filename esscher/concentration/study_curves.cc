@@ -241,7 +241,7 @@ std::int64_t Study::State::middle_length() const {
 
 Vector Study::State::fresh_query_values() const {
   constexpr Index kMaxShown = 400;
-  const Index shown = plan.average ? kMaxShown : std::min(kMaxShown, options.queries);
+  const Index shown = plan.average ? kMaxShown : std::min<std::int64_t>(kMaxShown, options.queries);
   const Matrix z = drawn_queries(*problem.nu, shown, options.seed).z;
   Vector values(shown);
   parallel_for(shown, [&](std::int64_t q) {

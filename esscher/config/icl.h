@@ -11,8 +11,8 @@
 //              { kind = "dense", U, V }                     V [dim+1,dim+1], its last row acts
 //              { kind = "dense", heads = [{ U, V }, ..] }   for several heads
 //   [train]  length = 100 or "inf"          (the prompt length of a flow; more in config/train.h)
-//   [flow]   rtol, atol, t_end = "inf", stationary, max_steps, stepping = "bdf" | "adams",
-//            log2_nodes, scramblings, draws, points, horizon
+//   [flow]   rtol, atol, t_end = "inf", stationary, max_steps, stepping = "bdf" | "adams" |
+//            "runge-kutta", log2_nodes, scramblings, draws, points, horizon
 //   [sweep]  lengths = [..] or { from, to, per_decade }; eps = [..]
 #pragma once
 

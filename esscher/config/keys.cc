@@ -261,19 +261,20 @@ TableDeclaration train_table() {
 }
 
 TableDeclaration flow_table() {
-  return {"flow",
-          "gradient flow and the risks along it",
-          {{"rtol", K::number, "1e-8", "relative error per step"},
-           {"atol", K::number, "1e-10", "absolute error per step"},
-           {"t_end", K::number, "", "end of time, \"inf\" unless given", {"inf"}},
-           {"stationary", K::number, "1e-9", "gradient norm that counts as zero"},
-           {"max_steps", K::integer, "100000", "steps at most"},
-           {"stepping", K::word, "\"bdf\"", "the family of methods", {"bdf", "adams"}},
-           {"log2_nodes", K::integer, "12", "quadrature nodes of a risk, as a power of two"},
-           {"scramblings", K::integer, "8", "independent node sets, for the error"},
-           {"draws", K::integer, "4000", "drawn tasks, where there is no quadrature"},
-           {"points", K::integer, "100", "times of a comparison"},
-           {"horizon", K::number, "0.1", "distance that ends the common part of two flows"}}};
+  return {
+      "flow",
+      "gradient flow and the risks along it",
+      {{"rtol", K::number, "1e-8", "relative error per step"},
+       {"atol", K::number, "1e-10", "absolute error per step"},
+       {"t_end", K::number, "", "end of time, \"inf\" unless given", {"inf"}},
+       {"stationary", K::number, "1e-9", "gradient norm that counts as zero"},
+       {"max_steps", K::integer, "100000", "steps at most"},
+       {"stepping", K::word, "\"bdf\"", "the family of methods", {"bdf", "adams", "runge-kutta"}},
+       {"log2_nodes", K::integer, "12", "quadrature nodes of a risk, as a power of two"},
+       {"scramblings", K::integer, "8", "independent node sets, for the error"},
+       {"draws", K::integer, "4000", "drawn tasks, where there is no quadrature"},
+       {"points", K::integer, "100", "times of a comparison"},
+       {"horizon", K::number, "0.1", "distance that ends the common part of two flows"}}};
 }
 
 TableDeclaration preset_table() {

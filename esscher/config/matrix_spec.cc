@@ -24,7 +24,7 @@ Shape known_shape(const Table& spec, Shape place) {
   if (spec.has("shape")) {
     const auto given = spec.integers("shape", Range::between(1, static_cast<double>(kLargest)));
     if (given.size() != 2) spec.fail("shape", "[rows, cols]");
-    return {given[0], given[1]};
+    return {static_cast<Index>(given[0]), static_cast<Index>(given[1])};
   }
   if (place.rows == kAnySize) place.rows = place.cols;
   if (place.cols == kAnySize) place.cols = place.rows;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <mutex>
+#include <vector>
 
 #include "esscher/base/error.h"
 
@@ -60,7 +61,25 @@ struct NodeTables::Kept {
   std::array<std::shared_ptr<const UniversalTable>, kRanges.size()> tables;
 };
 
-NodeTables::NodeTables(std::int64_t L) : kept_(std::make_shared<Kept>()) { kept_->L = L; }
+// The last lengths that were asked for, the newest first, keep their tables: a study of one length,
+// or a slider of the explorer, makes many risks of it.
+NodeTables::NodeTables(std::int64_t L) {
+  constexpr std::size_t kLengths = 16;
+  static std::mutex lock;
+  static auto& recent = *new std::vector<std::shared_ptr<Kept>>;
+  const std::scoped_lock hold(lock);
+  const auto found =
+      std::find_if(recent.begin(), recent.end(), [&](const auto& kept) { return kept->L == L; });
+  if (found != recent.end()) {
+    kept_ = *found;
+    recent.erase(found);
+  } else {
+    kept_ = std::make_shared<Kept>();
+    kept_->L = L;
+  }
+  recent.insert(recent.begin(), kept_);
+  if (recent.size() > kLengths) recent.pop_back();
+}
 
 std::int64_t NodeTables::length() const { return kept_->L; }
 

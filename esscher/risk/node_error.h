@@ -39,7 +39,8 @@ struct NodeError {
 NodeError node_error(const NodeFunctions& u, double rest, double g, double q, double y);
 
 // The tables of one prompt length. A table takes longer to make than a risk to evaluate, so each is
-// made when it is first asked for and kept as long as its owner; copies share them. Ranges of tau
+// made when it is first asked for and kept as long as its owner; copies share them, and so do the
+// owners of the last few lengths. Ranges of tau
 // are fixed: the pieces of a table, hence the bits of a result, depend on the tau at hand only,
 // never on what was asked before.
 class NodeTables {

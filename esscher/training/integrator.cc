@@ -8,8 +8,10 @@
 
 #include <cmath>
 #include <exception>
+#include <optional>
 
 #include "esscher/base/error.h"
+#include "esscher/training/runge_kutta.h"
 
 namespace esscher {
 namespace {
@@ -51,6 +53,7 @@ void keep_message(int, const char*, const char*, char* text, void* into) {
 }  // namespace
 
 struct Integrator::Impl {
+  std::optional<RungeKutta> own;  // serves alone, without anything below
   Field f;
   double t = 0;
   double rtol = 0, atol = 0;
@@ -92,6 +95,10 @@ struct Integrator::Impl {
 Integrator::Integrator(Field f, const VectorView& y0, double rtol, double atol, Stepping stepping)
     : impl_(std::make_unique<Impl>()) {
   Impl& m = *impl_;
+  if (stepping == Stepping::runge_kutta) {
+    m.own.emplace(std::move(f), y0, rtol, atol);
+    return;
+  }
   m.f = std::move(f);
   SUNContext context = nullptr;
   require(SUNContext_Create(nullptr, &context) == 0, "SUNContext_Create");
@@ -128,6 +135,7 @@ Integrator& Integrator::operator=(Integrator&&) noexcept = default;
 
 bool Integrator::step(double t_stop) {
   Impl& m = *impl_;
+  if (m.own) return m.own->step(t_stop);
   if (std::isfinite(t_stop)) CVodeSetStopTime(m.memory.get(), t_stop);
   // In one-step mode tout only gives the direction and the scale of the first step.
   const double out = std::isfinite(t_stop) ? t_stop : m.t + 1;
@@ -136,29 +144,37 @@ bool Integrator::step(double t_stop) {
   return flag >= 0;
 }
 
-double Integrator::t() const { return impl_->t; }
-Vector Integrator::y() const { return map(impl_->y.get()); }
+double Integrator::t() const { return impl_->own ? impl_->own->t() : impl_->t; }
+Vector Integrator::y() const {
+  if (impl_->own) return impl_->own->y();
+  return map(impl_->y.get());
+}
 
 Vector Integrator::at(double time) const {
   Impl& m = *impl_;
+  if (m.own) return m.own->at(time);
   const Owned<N_Vector, FreeVector> out(N_VClone(m.y.get()));
   require(CVodeGetDky(m.memory.get(), time, 0, out.get()) == CV_SUCCESS, "CVodeGetDky");
   return map(out.get());
 }
 
 std::int64_t Integrator::steps() const {
+  if (impl_->own) return impl_->own->steps();
   long n = 0;
   CVodeGetNumSteps(impl_->memory.get(), &n);
   return n;
 }
 
 std::int64_t Integrator::evaluations() const {
+  if (impl_->own) return impl_->own->evaluations();
   long n = 0, jacobian = 0;
   CVodeGetNumRhsEvals(impl_->memory.get(), &n);
   if (impl_->linear) CVodeGetNumLinRhsEvals(impl_->memory.get(), &jacobian);
   return n + jacobian;
 }
 
-const std::string& Integrator::message() const { return impl_->message; }
+const std::string& Integrator::message() const {
+  return impl_->own ? impl_->own->message() : impl_->message;
+}
 
 }  // namespace esscher

@@ -1,6 +1,7 @@
-// Integrates y' = f(y) by CVODE of SUNDIALS: BDF with Newton's method and a dense Jacobian by
-// differences (for stiff problems, the default), or Adams with fixed-point iteration. It takes one
-// internal step at a time and interpolates inside the last step.
+// Integrates y' = f(y), by CVODE of SUNDIALS: BDF with Newton's method and a dense Jacobian by
+// differences (for stiff problems, the default), or Adams with fixed-point iteration; or by our own
+// explicit Runge-Kutta (runge_kutta.h), which a browser has too. It takes one internal step at a
+// time and interpolates inside the last step.
 #pragma once
 
 #include <functional>
@@ -12,15 +13,18 @@
 
 namespace esscher {
 
-enum class Stepping { bdf, adams };
+enum class Stepping { bdf, adams, runge_kutta };
 
 constexpr auto enum_names(Stepping) {
-  return EnumNames<Stepping, 2>{"stepping", {{{Stepping::bdf, "bdf"}, {Stepping::adams, "adams"}}}};
+  return EnumNames<Stepping, 3>{"stepping",
+                                {{{Stepping::bdf, "bdf"},
+                                  {Stepping::adams, "adams"},
+                                  {Stepping::runge_kutta, "runge-kutta"}}}};
 }
 
 class Integrator {
  public:
-  // f(y, out) fills out [n]. If a value is not finite, CVODE tries shorter steps and finally fails.
+  // f(y, out) fills out [n]. If a value is not finite, shorter steps are tried, and finally it fails.
   using Field = std::function<void(const VectorView& y, Eigen::Ref<Vector> out)>;
 
   Integrator(Field f, const VectorView& y0, double rtol, double atol, Stepping stepping);

@@ -304,5 +304,40 @@ TEST_F(Program, QueriesFromAMeasureDependOnTheSeedOnly) {
   EXPECT_NE(one.out, run(arguments + "--seed 2").out);
 }
 
+TEST_F(Program, AttendBesideAFittedMixture) {
+  const std::string tokens =
+      "--set measure.type=empirical --set 'measure.tokens=[[-2,0],[-2.2,0.1],[-1.9,-0.2],[2,0.3],"
+      "[2.1,0],[1.8,0.1]]' --set attention.U=1.0 --set query.z=[1,0.5] --json ";
+  const Outcome got = run("attend --reference mixture-fit --components 2 " + tokens);
+  ASSERT_EQ(got.code, 0) << got.err;
+  EXPECT_EQ(got.json().at("limit").at("origin"), "mixture-fit");
+  // One component is the Gaussian but for the floor of its covariance; two are much nearer to the prompt.
+  const auto error = [&](const std::string& options) {
+    return run("attend " + options + tokens).json().at("error").get<double>();
+  };
+  EXPECT_LT(got.json().at("error").get<double>(), 0.1);
+  EXPECT_GT(error(""), 1);
+  EXPECT_NEAR(error("--reference mixture-fit --components 1 "), error(""), 0.1);
+  const Outcome weighted =
+      run("attend --reference mixture-fit --set 'measure.weights=[1,1,1,1,1,2]' " + tokens);
+  EXPECT_EQ(weighted.code, 2);
+  EXPECT_THAT(weighted.err, HasSubstr("mixture-fit: the tokens have weights, expected equal ones"));
+}
+
+// The page is made by scripts/explorer; a program without it says so and writes nothing.
+TEST_F(Program, ExploreWritesThePageOrSaysHowToBuildIt) {
+  const std::filesystem::path built = testing::binary_dir() + "/../explore/explore.html";
+  const Outcome got = run("explore --json --page " + file("page.html").string());
+  if (std::filesystem::exists(built)) {
+    ASSERT_EQ(got.code, 0) << got.err;
+    EXPECT_EQ(read_text(file("page.html")), read_text(built));
+    EXPECT_EQ(got.json().at("bytes"), std::filesystem::file_size(built));
+  } else {
+    EXPECT_EQ(got.code, 2);
+    EXPECT_THAT(got.err, HasSubstr("scripts/explorer builds it"));
+    EXPECT_FALSE(std::filesystem::exists(file("page.html")));
+  }
+}
+
 }  // namespace
 }  // namespace esscher

@@ -139,6 +139,30 @@ TEST(Flow, AdamsAndBdfAgree) {
   EXPECT_TRUE(close(Matrix(adams.end().theta), Matrix(bdf.end().theta), 1e-7));
 }
 
+// The integrator of the explorer, on closed forms and on the quadrature of softmax, recorded inside steps.
+TEST(Flow, RungeKuttaAndBdfAgree) {
+  const LinearRegressionTask task = testing::general_task(2, Stream(5));
+  const Parametrisation space{ParameterSpace::block, 3};
+  const Vector theta0 = parameters_of(space, balanced_start(2, 0.4));
+  const RiskFunction softmax =
+      risk_function(task, ModelKind::softmax, Length(20), {.log2_nodes = 6});
+  for (const RiskFunction& risk : {linear(task, 30), softmax}) {
+    FlowOptions options = tight();
+    options.t_end = 3;
+    options.times = {0.05, 0.3, 1.1, 2.9};
+    const FlowResult bdf = gradient_flow(risk, space, theta0, options);
+    options.stepping = Stepping::runge_kutta;
+    const FlowResult own = gradient_flow(risk, space, theta0, options);
+    ASSERT_EQ(own.path.size(), 6u);
+    ASSERT_EQ(own.status, FlowStatus::t_end);
+    for (std::size_t i = 0; i < own.path.size(); ++i) {
+      EXPECT_EQ(own.path[i].t, bdf.path[i].t);
+      EXPECT_TRUE(close(Matrix(own.path[i].theta), Matrix(bdf.path[i].theta), 1e-7)) << i;
+    }
+    EXPECT_LT(own.energy_defect, 1e-7);
+  }
+}
+
 TEST(Flow, PullBackIsTheChainRule) {
   const LinearRegressionTask task = testing::general_task(2, Stream(5));
   const RiskFunction risk = linear(task, 4);
