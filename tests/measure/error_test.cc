@@ -56,7 +56,8 @@ TEST(MeasureError, BadParameters) {
   Matrix bad(2, 2);
   bad << 1, 0, 0, -1;
   EXPECT_THAT(message_of<ArgumentError>([&] { Gaussian g(bad); }), HasSubstr("gaussian: cov"));
-  EXPECT_THAT(message_of<ArgumentError>([&] { Gaussian g(bad); }), HasSubstr("eigenvalue -1"));
+  EXPECT_THAT(message_of<ArgumentError>([&] { Gaussian g(bad); }),
+              HasSubstr("smallest eigenvalue is -1"));
   bad << 1, 2, 0, 1;
   EXPECT_THROW(Gaussian{bad}, ArgumentError);
   EXPECT_THROW(Gaussian(Vector::Zero(3), Matrix::Identity(2, 2)), DimensionError);
