@@ -52,7 +52,7 @@ class CapabilityError(Error):
     """No closed form or engine for this object; the message names one that serves.
 
     >>> import esscher as es
-    >>> es.mean_square_error(es.Sphere(1), es.Attention(U=[[1.0]]), [1.0], 10, engine="exact")
+    >>> es.mean_square_error(es.Sphere(1), es.Attention(U=[[1.0]]), [1.0], 10, metric="grad_u", engine="exact")
     Traceback (most recent call last):
     ...
     esscher.errors.CapabilityError: ...direct...

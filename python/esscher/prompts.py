@@ -24,7 +24,7 @@ class Estimate(Result):
     ``heavy`` is true where so few summands carry the value that its ``std_error`` is too small.
 
     >>> import esscher as es
-    >>> e = es.mean_square_error(es.Sphere(2), es.Attention(U=[[1, 0], [0, 1]]), [1.0, 0.0], 50)
+    >>> e = es.mean_square_error(es.Sphere(2), es.Attention(U=[[1, 0], [0, 1]]), [1.0, 0.0], 50, engine="direct")
     >>> e.engine, e.n, e.std_error > 0, float(e) == e.value
     ('direct', 256, True, True)
     """

@@ -32,7 +32,7 @@ def test_shortest_length_is_shortest():
 
 
 def test_chart_of_a_study():
-    found = es.concentration(es.Sphere(2), T, MU, [5, 10], metrics=["output"], query_count=20, replicates=4)
+    found = es.concentration(es.Sphere(2), T, MU, [5, 10], metrics=["output"], engine="direct", query_count=20, replicates=4)
     spec = found._repr_mimebundle_()["application/vnd.vegalite.v5+json"]
     assert [v["L"] for v in spec["data"]["values"]] == [5, 10]
     assert spec["encoding"]["y"]["scale"] == {"type": "log"}
@@ -53,7 +53,7 @@ def test_infinity_and_nan_are_numbers():
     slow = es.concentration(line, es.Attention(U=[[0.9]]), line, [10, 100], metrics=["output"])
     assert slow.rows[0]["asymptotic"] == np.inf
     assert slow.regime["constant"] == np.inf and slow.regime["constants"] == {"output": np.inf}
-    one = es.concentration(es.Sphere(2), T, MU, [5], metrics=["output"], query_count=20, replicates=1)
+    one = es.concentration(es.Sphere(2), T, MU, [5], metrics=["output"], engine="direct", query_count=20, replicates=1)
     assert np.isnan(one.rows[0]["bias2"])
     assert (one.rows[0]["flag"] is None) == (not one.rows[0]["heavy"])
     assert np.isnan(one.rows[0]["frozen"]) and one.rows[0]["ci"].shape == (2,)
