@@ -1,11 +1,11 @@
 // node heads.mjs PAGE SHOTS: opens the report of `esscher heads` on the four sample heads in
-// Chromium: the table sorts, the heads are coloured by verdict, every head has its two figures.
+// Chromium: the table sorts, the heads are coloured by verdict, every head has its three figures.
 // Prints "N passed, M failed".
 import { check, finish, open, shots } from "./browser.mjs";
 import { check_figures } from "./figures.mjs";
 
 const { page, trouble } = await open({ colorScheme: "light" });
-check("a scatter and two figures per head", (await page.$$(".chart")).length === 9);
+check("a scatter and three figures per head", (await page.$$(".chart")).length === 13);
 const colours = await page.$$eval("#overview .mark-symbol.role-mark path",
   (dots) => dots.map((dot) => dot.getAttribute("stroke") + dot.getAttribute("fill")));
 check("four heads in the scatter", colours.length === 4, String(colours.length));
