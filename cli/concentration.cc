@@ -19,6 +19,7 @@
 #include "esscher/measure/gaussian_view.h"
 #include "esscher/report/page_concentration.h"
 #include "esscher/report/report.h"
+#include "esscher/report/setting.h"
 
 namespace esscher::cli {
 namespace {
@@ -147,8 +148,9 @@ void execute(const Globals& globals, const ConcentrationOptions& options) {
   if (fit) document["gaussian_fit"] = to_json(*fit);
   if (run) {
     run->set_document("result", document);
-    const Page page =
-        concentration_page(result, sigmas, bound, exact_twin(problem, sweep, result), fit);
+    const Page page = with_setting(
+        setting_of(problem),
+        concentration_page(result, sigmas, bound, exact_twin(problem, sweep, result), fit));
     set_page(*run, page);
     if (run->is_writer()) write_report(*run, page, run->directory() / "report.html");
   }

@@ -14,6 +14,7 @@
 #include "esscher/report/page_flow.h"
 #include "esscher/report/page_twins.h"
 #include "esscher/report/report.h"
+#include "esscher/report/setting.h"
 
 namespace esscher::cli {
 namespace {
@@ -122,7 +123,8 @@ void icl_flow(const Globals& globals, const IclOptions& options) {
   const Json document = flow_document(flow);
   if (run) {
     run->set_document("model", document);
-    keep_page(*run, flow_page(flow, rerun(globals, "icl flow", options)));
+    keep_page(*run, with_setting(setting_of(problem.setup.task),
+                                 flow_page(flow, rerun(globals, "icl flow", options))));
   }
   print_result(globals, "icl-flow", document,
                show_table(std::vector<FlowRow>{flow.summary},
@@ -145,7 +147,10 @@ void icl_compare(const Globals& globals, const IclOptions& options) {
   std::optional<Run> run = run_of(globals, "icl compare", config);
   const CompareResult result =
       assemble_twins(rows_of_cells(globals, run ? &*run : nullptr, twin_cells(problem)));
-  if (run) keep_page(*run, twins_page(result, rerun(globals, "icl compare", options)));
+  if (run) {
+    keep_page(*run, with_setting(setting_of(problem.setup.task),
+                                 twins_page(result, rerun(globals, "icl compare", options))));
+  }
   std::string text =
       show_table(result.twins, {"model", "L", "status", "limiting_risk", "std_error", "bayes",
                                 "excess", "sup_distance", "sup_gradient_gap",

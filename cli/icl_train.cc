@@ -12,10 +12,12 @@
 #include "cli/process/signals.h"
 #include "esscher/base/error.h"
 #include "esscher/base/stop.h"
+#include "esscher/config/presets.h"
 #include "esscher/config/train.h"
 #include "esscher/json/training.h"
 #include "esscher/report/page_training.h"
 #include "esscher/report/report.h"
+#include "esscher/report/setting.h"
 #include "esscher/store/chain_run.h"
 
 namespace esscher::cli {
@@ -167,8 +169,12 @@ void icl_train(const Globals& globals, const IclOptions& options) {
   const Json document = train_document(result);
   if (run) {
     run->set_document("model", document.at("parameters"));
-    const Page page = training_page(result, risks_beside(result, plan.config),
-                                    rerun(globals, "icl train", options));
+    Page page = with_setting(setting_of(plan.config.task, plan.config.length, plan.config.batch),
+                             training_page(result, risks_beside(result, plan.config),
+                                           rerun(globals, "icl train", options)));
+    for (const Preset& preset : presets()) {
+      if (preset.name == options.preset) page.setting += " Expected: " + preset.expected;
+    }
     set_page(*run, page);
     if (run->is_writer()) write_report(*run, page, run->directory() / "report.html");
   }

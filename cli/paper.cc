@@ -37,12 +37,13 @@ Json section_summary(const Section& section) {
           {"tables", whole.at("tables")}};
 }
 
-Json summary_json(const paper::Options& options, const std::vector<Section>& sections) {
+Json summary_json(const paper::Options& options, const paper::PaperResult& result) {
   Json summary = {
       {"size", name(options.size)}, {"seed", options.seed}, {"sections", Json::array()}};
-  for (const Section& section : sections) {
+  for (const Section& section : result.sections) {
     summary["sections"].push_back(section_summary(section));
   }
+  summary["claims"] = result.claims;
   return summary;
 }
 
@@ -98,7 +99,7 @@ void run_verb(const Globals& globals, const PaperOptions& given) {
   if (!result.complete) end_shard(globals, run);
   const std::filesystem::path page = run.directory() / "report.html";
   if (run.is_writer()) write_report(run, page);
-  Json summary = summary_json(options, result.sections);
+  Json summary = summary_json(options, result);
   summary["run"] = directory;
   summary["report"] = page.string();
   run.flush();

@@ -119,8 +119,9 @@
     for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
     header.setAttribute("aria-sort", up ? "ascending" : "descending");
     const key = (row) => {
-      const text = row.cells[column] ? row.cells[column].textContent : "";
-      const number = text === "inf" ? Infinity : Number(text);
+      const cell = row.cells[column];
+      const text = cell ? cell.dataset.value ?? cell.textContent.trim() : "";
+      const number = Number(text);
       return text !== "" && !Number.isNaN(number) ? number : text;
     };
     const compare = (a, b) =>

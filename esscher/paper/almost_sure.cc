@@ -244,18 +244,23 @@ namespace {
 std::vector<std::string> formulas() {
   using namespace mathml;
   return {math(operator_on(empirical_law()) + paren(id("z")) + op("→") + operator_on(id("μ")) +
-               paren(id("z")) + text("   almost surely as L → ∞"))};
+               paren(id("z")) + text("almost surely") + as_L_grows())};
 }
 
-std::vector<std::string> hypotheses() {
-  std::vector<std::string> out{
-      "tokens are independent with one law: prompts are streams of tokens, a shorter prompt is the "
-      "beginning of a longer one"};
+std::vector<StatedHypothesis> hypotheses() {
+  StatedHypothesis integrable{.text = "The function e^{⟨a,z′⟩} is integrable at a = Uz:"};
+  std::string sep = " ";
   for (const Law& law : laws()) {
-    out.push_back(law.name + ": e^{⟨a,z′⟩} is integrable at a = Uz, Λ(a) = " +
-                  brief(law.mu.log_mgf(attention().tilt(kQuery))));
+    const double value = law.mu.log_mgf(attention().tilt(kQuery));
+    integrable.text += sep + "Λ(a) = " + brief(value) + " for " + law.name + " tokens";
+    integrable.values.emplace_back("Lambda(a), " + law.name, value);
+    integrable.holds = *integrable.holds && std::isfinite(value);
+    sep = ", ";
   }
-  return out;
+  integrable.text += ".";
+  return {{.text = "Tokens are independent with one law: prompts are streams of tokens, and a "
+                   "shorter prompt is the beginning of a longer one."},
+          integrable};
 }
 
 // The prompts of each law, and the deviation that is predicted for them.
@@ -303,20 +308,22 @@ SectionReport report(const Options& options, std::span<const GrowingRow> rows) {
       "For a fixed query, attention over a prompt of independent tokens converges almost surely "
       "to attention over their law: for almost every infinite prompt, reading more of that same "
       "prompt brings the output to the limit. This is what makes an infinite prompt meaningful.";
-  section.hypotheses = hypotheses();
   section.verdict = judge_almost_sure(numbers, prompts(options), end);
   section.text =
       "Each grey curve is a single prompt that keeps growing, not an average. No finite prompt "
       "shows a "
       "limit; "
       "what is judged is that no curve leaves six deviations of the central limit theorem, and "
-      "that the mean square error of thousands of independent blocks of tokens is `constant/L`, "
+      "that the mean square error of thousands of independent blocks of tokens is constant/L, "
       "whose "
-      "constant is `e^{Λ(2a)−2Λ(a)} [tr V C₂ₐ Vᵀ + ‖V(m₂ₐ−mₐ)‖²]`.";
+      "constant is e^{Λ(2a)−2Λ(a)} (tr V C₂ₐ Vᵀ + ‖V(m₂ₐ−mₐ)‖²).";
   section.formulas = formulas();
   section.figures = figures();
   section.tables = {judged_table(almost_sure_checks(numbers)), std::move(table)};
-  return {.section = std::move(section), .datasets = curves(rows)};
+  return {.section = std::move(section),
+          .datasets = curves(rows),
+          .hypotheses = hypotheses(),
+          .checks = almost_sure_checks(numbers)};
 }
 
 }  // namespace

@@ -157,28 +157,39 @@ namespace {
 std::vector<std::string> formulas() {
   using namespace mathml;
   const std::string scores =
-      frac(op("⟨") + id("K") + sub(id("z"), id("l")) + op(",") + id("Q") + id("z") + op("⟩"),
-           root(num("6")));
-  return {math(text("prediction ") + op("=") + id("O") + id("V") + op("∑") +
-               sub(id("softmax"), id("l")) + paren(scores) + sub(id("z"), id("l")) + text(",   ") +
+      frac(angle(id("K") + sub(id("z"), id("l")) + op(",") + id("Q") + id("z")), root(num("6")));
+  return {math(text("prediction") + op("=") + id("O") + id("V") + op("∑") +
+               sub(id("softmax"), id("l")) + paren(scores) + sub(id("z"), id("l")) + and_also() +
                sub(id("z"), id("l")) + op("=") +
                paren(sub(id("x"), id("l")) + op(",") + sub(id("y"), id("l"))))};
 }
 
-std::vector<std::string> hypotheses(const Options& options) {
+std::vector<StatedHypothesis> hypotheses(const Options& options) {
   const Schedule plan = schedule(options);
-  return {"w ~ N(0, I/5), label noise 0.1 on prompt and query, covariance 0.5^|i−j|",
-          "the theorem's start: balanced (A, b), gradient flow of the exact risk until it is "
-          "stationary",
-          "the default start: K, Q, V, O as PyTorch draws them, " + std::to_string(plan.starts) +
-              " starts per length × " + brief(plan.steps) + " SGD steps of batch " +
-              std::to_string(plan.batch) + ", learning rate " + brief(plan.learning_rate) +
-              (options.size == Size::full ? " (the authors' schedule)"
-                                          : " (the authors: 300000 steps of 0.001, batch 128)"),
-          "as intended: one covariance for prompt and query",
-          "as released: the published code colours the prompt twice and the query not at all, so "
-          "the prompt has covariance (CC)(CC)⊤ with C the Cholesky factor, and the query has "
-          "covariance I"};
+  const std::string steps = brief(plan.steps);
+  return {
+      {.text = "Task vectors are N(0, I/5), labels of prompt and query have noise of variance 0.1, "
+               "and the covariance is 0.5^{|i−j|}.",
+       .values = {{"dimension", 5}, {"noise variance", 0.1}},
+       .holds = {}},
+      {.text = "The theorem's start is the balanced (A, b), from which the gradient flow of the "
+               "exact risk runs until it is stationary."},
+      {.text =
+           "The default start is K, Q, V, O as PyTorch draws them: " + std::to_string(plan.starts) +
+           " starts per length, " + steps + " SGD steps of batch " + std::to_string(plan.batch) +
+           " with learning rate " + brief(plan.learning_rate) +
+           (options.size == Size::full ? ", the authors' schedule."
+                                       : " (the authors: 300000 steps of 0.001, batch 128)."),
+       .values = {{"starts per length", static_cast<double>(plan.starts)},
+                  {"steps", static_cast<double>(plan.steps)},
+                  {"batch", static_cast<double>(plan.batch)},
+                  {"learning rate", plan.learning_rate}},
+       .holds = {}},
+      {.text = "As intended: prompt and query have one covariance.", .holds = {}},
+      {.text = "As released: the published code colours the prompt twice and the query not at all, "
+               "so the prompt has covariance (CC)(CC)⊤ with C the Cholesky factor, and the query "
+               "has covariance I.",
+       .holds = {}}};
 }
 
 // "16 of 32 softmax starts at L = 1000".
@@ -356,7 +367,6 @@ SectionReport report(const Options& options, std::span<const ExperimentRow> rows
       "linear "
       "attention approach the infinite prompt as L grows. The authors start from PyTorch's default "
       "instead, which the theorem does not cover.";
-  section.hypotheses = hypotheses(options);
   section.verdict = judge_experiment(curves, default_report(options, ends));
   section.text =
       "Test errors are mean squared errors of the trained parameters, averaged over tokens without "
@@ -372,7 +382,10 @@ SectionReport report(const Options& options, std::span<const ExperimentRow> rows
   section.figures = figures();
   section.tables = {judged_table(experiment_checks(curves)), ends_table(ends),
                     stationary_table(rows)};
-  return {.section = std::move(section), .datasets = datasets(curves, ends)};
+  return {.section = std::move(section),
+          .datasets = datasets(curves, ends),
+          .hypotheses = hypotheses(options),
+          .checks = experiment_checks(curves)};
 }
 
 }  // namespace

@@ -280,26 +280,28 @@ namespace {
 
 std::vector<std::string> formulas() {
   using namespace mathml;
-  const std::string e =
-      sup(id("e"), op("⟨") + id("K") + id("z′") + op(",") + id("Q") + id("z") + op("⟩"));
-  const std::string integral = op("∫") + e;
+  const std::string e = sup(id("e"), angle(id("K") + id("z′") + op(",") + id("Q") + id("z")));
+  const std::string integral = op("∫") + e, dmu = fn("d") + id("μ");
   return {math(operator_on(id("μ")) + paren(id("z")) + op("=") + id("V") +
-               frac(integral + id("z′") + id("dμ"), integral + id("dμ")) + op("=") + id("V") +
-               id("m") + op("+") + id("V") + id("Γ") + sup(id("K"), op("⊤")) + id("Q") + id("z") +
-               text("   for μ = N(m, Γ)"))};
+               frac(integral + id("z′") + dmu, integral + dmu) + op("=") + id("V") + id("m") +
+               op("+") + id("V") + id("Γ") + sup(id("K"), op("⊤")) + id("Q") + id("z") +
+               text("for") + id("μ") + op("=") + id("N") + paren(id("m") + op(",") + id("Γ")))};
 }
 
-std::vector<std::string> hypotheses(std::span<const LemmaRow> rows, std::int64_t cases) {
+std::vector<StatedHypothesis> hypotheses(std::span<const LemmaRow> rows, std::int64_t cases) {
   double lowest = std::numeric_limits<double>::infinity(), highest = 0;
   for (const LemmaRow& row : rows) {
     if (!row.tau) continue;
     lowest = std::min(lowest, *row.tau);
     highest = std::max(highest, *row.tau);
   }
-  return {"tokens are Gaussian: by construction, " + std::to_string(cases) +
-              " random laws in dimension 1 to 3, centred, shifted and of deficient rank",
-          "no condition on K, Q, V: random matrices, score deviations τ from " + brief(lowest) +
-              " to " + brief(highest)};
+  return {{.text = "Tokens are Gaussian by construction: " + std::to_string(cases) +
+                   " random laws in dimension 1 to 3, centred, shifted and of deficient rank.",
+           .values = {{"laws", static_cast<double>(cases)}}},
+          {.text = "K, Q and V are subject to no condition: they are random matrices, with score "
+                   "deviations τ from " +
+                   brief(lowest) + " to " + brief(highest) + ".",
+           .values = {{"smallest tau", lowest}, {"largest tau", highest}}}};
 }
 
 std::map<std::string, Sheet> datasets(std::span<const LemmaRow> rows) {
@@ -357,7 +359,6 @@ SectionReport report(const Options&, std::span<const LemmaRow> rows) {
       "attention over the infinite prompt is exactly affine in the query: it is linear attention "
       "with a constant shift. A Gaussian query therefore gives a Gaussian output, "
       "of which the third and the fourth moment are judged here.";
-  section.hypotheses = hypotheses(rows, n.cases);
   section.verdict = judge_lemma_2_1(n);
   section.text =
       "The left side does not use the closed form. Each Gaussian is replaced by a prompt of up to "
@@ -367,7 +368,10 @@ SectionReport report(const Options&, std::span<const LemmaRow> rows) {
   section.formulas = formulas();
   section.figures = figures();
   section.tables = {judged_table(lemma_checks(n)), worst_table(rows)};
-  return {.section = std::move(section), .datasets = datasets(rows)};
+  return {.section = std::move(section),
+          .datasets = datasets(rows),
+          .hypotheses = hypotheses(rows, n.cases),
+          .checks = lemma_checks(n)};
 }
 
 }  // namespace

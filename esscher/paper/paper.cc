@@ -5,6 +5,7 @@
 
 #include "esscher/base/error.h"
 #include "esscher/json/rows.h"
+#include "esscher/paper/claims.h"
 #include "esscher/paper/statements.h"
 #include "esscher/report/report.h"
 #include "esscher/store/exec.h"
@@ -125,7 +126,10 @@ PaperResult run_paper(Run& run, const Options& options, std::span<const std::str
     SectionReport made = part.statement->report(options, where, *rows);
     made.section.rerun = rerun(options, part.statement->id);
     page.datasets.merge(made.datasets);
-    if (part.wanted) result.sections.push_back(made.section);
+    if (part.wanted) {
+      result.claims.push_back(claim_json(made));
+      result.sections.push_back(made.section);
+    }
     page.sections.push_back(std::move(made.section));
   }
   set_page(run, page);

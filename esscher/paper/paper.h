@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "esscher/json/json.h"
 #include "esscher/paper/section.h"
 
 namespace esscher {
@@ -26,6 +27,7 @@ RunInfo paper_run(const Options& options);
 struct PaperResult {
   bool complete = true;                // false after one shard of several: there is no page then
   std::vector<Section> sections = {};  // those that were asked for
+  std::vector<Json> claims = {};       // the same as claims for programs (claims.h)
 };
 
 // Computes the cells of the statements with these ids (all if empty) that are not done, then stores

@@ -114,13 +114,13 @@ std::vector<std::string> formulas() {
            norm2(operator_on(empirical_law()) + paren(id("z")) + op("−") + operator_on(id("μ")) +
                  paren(id("z"))) +
            op("≤") + sub(id("c"), num("1")) + sup(id("σ"), num("6")) +
-           frac(id("ln") + id("L"),
+           frac(fn("ln") + id("L"),
                 sup(id("L"), sub(id("c"), num("2")) + op("/") + sup(id("σ"), num("2"))))),
-      math(text("prediction: ") + id("γ") + op("=") + id("min") +
+      math(text("prediction:") + id("γ") + op("=") + fn("min") +
            paren(num("1") + op(",") +
                  frac(root(num("1") + op("+") + num("4") + op("/") + id("λ")) + op("−") + num("1"),
                       num("2"))) +
-           text(",   ") + id("λ") + op("=") + sub(id("λ"), id("max")) +
+           and_also() + id("λ") + op("=") + sub(id("λ"), id("max")) +
            paren(sup(id("U"), op("⊤")) + id("Γ") + id("U")))};
 }
 
@@ -201,7 +201,6 @@ SectionReport report(const Options&, std::span<const DecayRow> rows) {
       "at most of order ln L / L^{c₂/σ²}: long prompts concentrate, and tokens with a larger "
       "sub-Gaussian constant σ concentrate more slowly. The proposition does not give c₁ and c₂; "
       "here they are measured.";
-  section.hypotheses = hypothesis_lines(rows);
   section.verdict = judge_prop_3_1(n);
   section.text =
       "For Gaussian tokens nothing is sampled: one-dimensional integrals give D(L) at any length, "
@@ -218,7 +217,9 @@ SectionReport report(const Options&, std::span<const DecayRow> rows) {
   section.figures = figures();
   section.tables = {judged_table(decay_checks(n)), rates_table(curves)};
   return {.section = std::move(section),
-          .datasets = datasets(curves, fit_common(curves, Metric::output))};
+          .datasets = datasets(curves, fit_common(curves, Metric::output)),
+          .hypotheses = stated_hypotheses(rows),
+          .checks = decay_checks(n)};
 }
 
 }  // namespace

@@ -118,9 +118,9 @@ std::vector<std::string> formulas() {
   };
   const std::string power = sup(id("L"), sub(id("c"), num("2")) + op("/") + sup(id("σ"), num("2")));
   return {math(gap("V") + op("≤") + sub(id("c"), num("1")) + sup(id("σ"), num("6")) +
-               frac(id("ln") + id("L"), power) + text(",   ") + gap("U") + op("≤") +
+               frac(fn("ln") + id("L"), power) + and_also() + gap("U") + op("≤") +
                sub(id("c"), num("1")) + sup(id("σ"), num("12")) +
-               frac(sup(paren(id("ln") + id("L")), num("2")), power))};
+               frac(sup(paren(fn("ln") + id("L")), num("2")), power))};
 }
 
 std::vector<Figure> figures() {
@@ -202,7 +202,6 @@ SectionReport report(const Options&, std::span<const DecayRow> rows) {
       "and queries are finite (Assumption 3.3), the gradients of attention with respect to V and "
       "to U = KᵀQ approach those of the infinite prompt at the rate of Proposition 3.1, with one "
       "more power of ln L for U.";
-  section.hypotheses = hypothesis_lines(rows);
   section.verdict = judge_prop_3_4(n);
   section.text =
       "The gradient with respect to U carries the covariance of the tilted prompt and the size of "
@@ -212,13 +211,15 @@ SectionReport report(const Options&, std::span<const DecayRow> rows) {
   section.figures = figures();
   section.tables = {judged_table(decay_checks(n)),
                     {.title = "Rates", .sheet = rate_sheet(curves)},
-                    {.title = "Assumption 3.3: tilted moments ∬|z′|^p |z|^q dμ_tilted dν, "
+                    {.title = "Assumption 3.3: tilted moments ∬|z′|^{p} |z|^{q} dμ_tilted dν, "
                               "judged for Gaussian tokens; estimated for ±1 tokens and not judged",
                      .sheet = moment_sheet(moments)}};
   return {.section = std::move(section),
           .datasets = {{"p34_curves", std::move(sheets.curves)},
                        {"p34_asymptotes", std::move(sheets.asymptotes)},
-                       {"p34_ratios", std::move(sheets.ratios)}}};
+                       {"p34_ratios", std::move(sheets.ratios)}},
+          .hypotheses = stated_hypotheses(rows),
+          .checks = decay_checks(n)};
 }
 
 }  // namespace

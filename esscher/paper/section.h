@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,6 +21,7 @@
 #include <vector>
 
 #include "esscher/base/cells.h"
+#include "esscher/paper/judged.h"
 #include "esscher/report/page.h"
 
 namespace esscher::paper {
@@ -43,11 +45,20 @@ struct Options {
   }
 };
 
-// A section of the page with the sheets that its figures draw. Id, title and rerun are set by the
-// statement and by the run.
+// A hypothesis of a statement as it stands here: in words, with the numbers behind them.
+struct StatedHypothesis {
+  std::string text;
+  std::vector<std::pair<std::string, double>> values = {};
+  std::optional<bool> holds = true;  // nothing where it is a choice and not a condition
+};
+
+// A section of the page with the sheets that its figures draw, its hypotheses, and what its verdict
+// judged. Id, title, the hypotheses of the section and rerun are set by the statement and by the run.
 struct SectionReport {
   Section section;
-  std::map<std::string, Sheet> datasets;
+  std::map<std::string, Sheet> datasets = {};
+  std::vector<StatedHypothesis> hypotheses = {};
+  Checks checks = {};
 };
 
 // Cells whose rows are records under Statement::columns.
@@ -99,6 +110,9 @@ Statement make_statement(std::string_view id, std::string_view title,
             SectionReport out = complete_rows(where, id, [&] { return report(options, typed); });
             out.section.id = id;
             out.section.title = title;
+            for (const StatedHypothesis& h : out.hypotheses) {
+              out.section.hypotheses.push_back(h.text);
+            }
             return out;
           }};
 }

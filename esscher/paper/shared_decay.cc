@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "esscher/base/length_grid.h"
 #include "esscher/base/number_text.h"
@@ -29,29 +30,38 @@ void each_point(std::span<const Decay> curves, Metric metric, Visit&& visit) {
   }
 }
 
-// One hypothesis over all settings.
-struct HypothesisLine {
-  std::string name;
-  std::vector<std::string> texts = {};
-  bool holds = true;
-  bool same = true;  // one value for every setting
-  std::string shown = {};
+// The hypotheses of the bounds as a reader says them.
+std::string words_of(const std::string& hypothesis) {
+  static const std::map<std::string, std::string> words{
+      {"mu is centred", "Tokens are centred"},
+      {"mu is sub-Gaussian", "Tokens are sub-Gaussian"},
+      {"sigma >= 1", "The sub-Gaussian constant σ of the tokens is at least 1"},
+      {"nu is centred", "Queries are centred"},
+      {"nu is 1-sub-Gaussian", "Queries are sub-Gaussian with constant 1"},
+      {"|T[mu]| in L4(nu) is finite", "The norm of T[μ] over queries has a finite fourth moment"}};
+  const auto found = words.find(hypothesis);
+  return found == words.end() ? hypothesis : found->second;
+}
 
-  void add(const DecayRow& row) {
-    const double value = row.value.value_or(kNaN);
-    const std::string now = std::isfinite(value) ? brief(value) : row.text.value();
-    texts.push_back(now + " (" + row.setting.value() + ")");
-    same = same && (shown.empty() || shown == now);
-    shown = now;
-    holds = holds && row.holds.value();
+// Adds the value of one setting.
+void add_setting(StatedHypothesis& line, const DecayRow& row) {
+  line.values.emplace_back(row.setting.value(), row.value.value_or(kNaN));
+  line.holds = line.holds.value_or(true) && row.holds.value();
+}
+
+// "Tokens are centred." or with the range of its values.
+std::string sentence_of(const StatedHypothesis& line) {
+  double low = HUGE_VAL, high = -HUGE_VAL;
+  for (const auto& [setting, value] : line.values) {
+    low = std::fmin(low, value);
+    high = std::fmax(high, value);
   }
-  [[nodiscard]] std::string text() const {
-    std::string out = name + (holds ? ": holds, " : ": does not hold everywhere, ");
-    if (same) return out + shown;
-    for (std::size_t i = 0; i < texts.size(); ++i) out += (i > 0 ? ", " : "") + texts[i];
-    return out;
-  }
-};
+  std::string out = line.text;
+  if (!*line.holds) out += ", which does not hold everywhere";
+  if (!(low <= high)) return out + ".";
+  if (low == high) return low == 0 ? out + "." : out + ": " + brief(low) + ".";
+  return out + ": between " + brief(low) + " and " + brief(high) + " over these tokens.";
+}
 
 }  // namespace
 
@@ -193,23 +203,24 @@ CommonFit fit_common(std::span<const Decay> curves, Metric metric) {
   return fit;
 }
 
-std::vector<std::string> hypothesis_lines(std::span<const DecayRow> rows) {
-  std::vector<HypothesisLine> lines;
+std::vector<StatedHypothesis> stated_hypotheses(std::span<const DecayRow> rows) {
+  std::vector<StatedHypothesis> lines;
   for (const DecayRow& row : rows) {
     if (row.kind != DecayKind::hypothesis) continue;
     const std::string& name = row.name.value();
     if (name.rfind("moment", 0) == 0) continue;  // these have a table of their own
     if (name == "L >= 2") continue;              // said below, once
+    const std::string text = words_of(name);
     auto line = std::find_if(lines.begin(), lines.end(),
-                             [&](const HypothesisLine& l) { return l.name == name; });
-    if (line == lines.end()) line = lines.insert(line, {.name = name});
-    line->add(row);
+                             [&](const StatedHypothesis& l) { return l.text == text; });
+    if (line == lines.end()) line = lines.insert(line, {.text = text});
+    add_setting(*line, row);
   }
-  std::vector<std::string> out;
-  for (const HypothesisLine& line : lines) out.push_back(line.text());
-  out.emplace_back(
-      "L >= 2: at L = 1 the bound reads 0; L = 1 is measured and left out of the test");
-  return out;
+  for (StatedHypothesis& line : lines) line.text = sentence_of(line);
+  lines.push_back({.text = "L is at least 2: at L = 1 the bound reads 0, so L = 1 is measured and "
+                           "left out of the test.",
+                   .values = {{"smallest L of the test", 2}}});
+  return lines;
 }
 
 DecaySheets::DecaySheets(const std::string& series, const std::string& panel)

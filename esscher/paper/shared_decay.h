@@ -112,8 +112,9 @@ CommonFit fit_common(std::span<const Decay> curves, Metric metric);
 // c1 sigma^6 ln L / L^{c2/sigma^2}, or sigma^12 (ln L)^2 for grad_u; 0 at L = 1.
 double common_bound(const CommonFit& fit, Metric metric, double sigma, std::int64_t L);
 
-// Sentences of the hypotheses of each setting, once where settings agree. Moments are left out.
-std::vector<std::string> hypothesis_lines(std::span<const DecayRow> rows);
+// The hypotheses of the bounds over all settings, as sentences with the value of each setting.
+// Moments are left out.
+std::vector<StatedHypothesis> stated_hypotheses(std::span<const DecayRow> rows);
 
 // What the figures of both sections draw: D with its interval, constant/L where there is one, and
 // D / bound, under the column `series`.

@@ -205,17 +205,34 @@ namespace {
 std::vector<std::string> formulas() {
   using namespace mathml;
   const std::string theta = paren(sub(id("θ"), op("∞")) + paren(id("t")));
-  return {math(sub(id("sup"), id("t")) + op("‖") + op("∇") + sub(id("R"), id("L")) + theta +
-               op("−") + op("∇") + sub(id("R"), op("∞")) + theta + op("‖") + op("→") + num("0") +
-               text("   as L → ∞"))};
+  return {math(sub(id("sup"), id("t")) +
+               norm(op("∇") + sub(id("R"), id("L")) + theta + op("−") + op("∇") +
+                    sub(id("R"), op("∞")) + theta) +
+               op("→") + num("0") + as_L_grows())};
 }
 
-std::vector<std::string> hypotheses(const LinearRegressionTask& task) {
-  return {"the path stays bounded: gradient flow of R∞ from the balanced start, up to time 50",
-          "the start is in the allowed interval: α = " + brief(start_alpha(task)) + " < " +
-              brief(balanced_start_bound(task)),
-          "tokens are sub-Gaussian given the task: Gaussian, ±1, uniform and spherical features "
-          "with identity covariance, coloured by 0.5^|i−j|"};
+std::vector<StatedHypothesis> hypotheses(const LinearRegressionTask& task) {
+  const double alpha = start_alpha(task), bound = balanced_start_bound(task);
+  return {{.text = "The path stays bounded: it is the gradient flow of R∞ from the balanced start, "
+                   "up to time 50.",
+           .values = {{"end of the path", 50}}},
+          {.text = "The start is in the allowed interval: α = " + brief(alpha) + " is below " +
+                   brief(bound) + ".",
+           .values = {{"alpha", alpha}, {"bound", bound}},
+           .holds = alpha < bound},
+          {.text = "Tokens are sub-Gaussian given the task: Gaussian, ±1, uniform and spherical "
+                   "features of unit variance, coloured by the covariance 0.5^{|i−j|}.",
+           .values = {{"dimension", static_cast<double>(task.dim)}}}};
+}
+
+std::string features_name(Features features) {
+  switch (features) {
+    case Features::gaussian: return "Gaussian features";
+    case Features::rademacher: return "±1 features";
+    case Features::uniform: return "uniform features";
+    case Features::sphere: break;
+  }
+  return "spherical features";
 }
 
 std::map<std::string, Sheet> datasets(std::span<const GapRow> rows,
@@ -229,7 +246,7 @@ std::map<std::string, Sheet> datasets(std::span<const GapRow> rows,
   Sheet sup{.columns = {"features", "L", "gap", "low", "high"}, .rows = {}};
   for (const GapCurve& curve : curves) {
     for (const GapPoint& s : curve.sup) {
-      sup.add(curve.features, s.L, s.gap, s.gap - 2 * s.error, s.gap + 2 * s.error);
+      sup.add(features_name(curve.features), s.L, s.gap, s.gap - 2 * s.error, s.gap + 2 * s.error);
     }
   }
   return {{"stability_paths", std::move(paths)}, {"stability_sup", std::move(sup)}};
@@ -278,7 +295,6 @@ SectionReport report(const Options& options, std::span<const GapRow> rows) {
       "of the infinite-prompt training path the two gradients differ by an amount that vanishes "
       "as L grows, uniformly in time, for sub-Gaussian tokens. Judged is the task with Gaussian "
       "features.";
-  section.hypotheses = hypotheses(task);
   section.verdict = judge_stability(curves);
   section.text =
       "The task is in-context linear regression without noise, dimension " +
@@ -290,7 +306,10 @@ SectionReport report(const Options& options, std::span<const GapRow> rows) {
   section.formulas = formulas();
   section.figures = figures();
   section.tables = {judged_table(stability_checks(curves)), gap_table(curves)};
-  return {.section = std::move(section), .datasets = datasets(rows, curves)};
+  return {.section = std::move(section),
+          .datasets = datasets(rows, curves),
+          .hypotheses = hypotheses(task),
+          .checks = stability_checks(curves)};
 }
 
 }  // namespace

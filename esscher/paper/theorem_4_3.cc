@@ -172,15 +172,20 @@ std::vector<std::string> formulas() {
   const auto risk = [](const std::string& at) {
     return limit_in_time() + sub(id("R"), at) + paren(sub(id("θ"), at) + paren(id("t")));
   };
-  return {
-      math(risk(id("L")) + op("≤") + risk(op("∞")) + op("+") + id("ε") + text("   for L ≥ L(ε)"))};
+  return {math(risk(id("L")) + op("≤") + risk(op("∞")) + op("+") + id("ε") + for_long_prompts())};
 }
 
-std::string hypothesis(const TaskRows& task) {
-  return task.name +
-         ": tokens are sub-Gaussian given the task; the infinite-prompt flow converges (" +
-         std::string(name(task.limit.status.value())) + ", t = " + brief(task.limit.t.value()) +
-         ") to risk " + brief_with_error(task.limit.risk, task.limit.std_error.value());
+StatedHypothesis hypothesis(const TaskRows& task) {
+  const double t = task.limit.t.value(), error = task.limit.std_error.value();
+  const std::string risk =
+      error > 0 ? brief_with_error(task.limit.risk, error) : brief(task.limit.risk, 3);
+  return {.text = "In the task “" + task.name +
+                  "” tokens are sub-Gaussian given the task, and the flow of the infinite prompt "
+                  "converges: it is " +
+                  std::string(name(task.limit.status.value())) + " at t = " + brief(t) +
+                  " with risk " + risk + ".",
+          .values = {{"t", t}, {"risk", task.limit.risk}, {"risk, standard error", error}},
+          .holds = task.limit.status == FlowStatus::stationary};
 }
 
 Figure excess_figure() {
@@ -207,10 +212,11 @@ SectionReport report(const Options& options, std::span<const TrainingRow> rows) 
                          "distance of parameters, relative", "flow"},
              .rows = {}};
   std::vector<TaskExcess> numbers;
+  std::vector<StatedHypothesis> stated;
   Section section;
   for (const TaskRows& task : rows_by_task(options, rows)) {
     numbers.push_back(task.numbers());
-    section.hypotheses.push_back(hypothesis(task));
+    stated.push_back(hypothesis(task));
     for (const TrainingRow& row : task.finite) {
       const EndPoint e = task.excess(row);
       curves.add(task.name, e.L, e.excess, e.excess - 2 * e.error, e.excess + 2 * e.error);
@@ -236,7 +242,9 @@ SectionReport report(const Options& options, std::span<const TrainingRow> rows) 
   section.tables = {judged_table(theorem_4_3_checks(numbers)),
                     {.title = "End of training", .sheet = std::move(ends)}};
   return {.section = std::move(section),
-          .datasets = {{"t43_curves", std::move(curves)}, {"t43_expected", std::move(expected)}}};
+          .datasets = {{"t43_curves", std::move(curves)}, {"t43_expected", std::move(expected)}},
+          .hypotheses = std::move(stated),
+          .checks = theorem_4_3_checks(numbers)};
 }
 
 }  // namespace

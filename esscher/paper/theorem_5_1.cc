@@ -209,21 +209,30 @@ std::vector<std::string> formulas() {
   const std::string sigma2 = sup(id("Σ"), op("−") + num("2"));
   return {
       math(limit_in_time() + sub(id("R"), id("L")) + paren(sub(id("θ"), id("L")) + paren(id("t"))) +
-           op("≤") + sub(id("R"), text("Bayes")) + op("+") + id("ε") + text("   for L ≥ L(ε)")),
-      math(id("b") + op("→") + sup(paren(id("tr") + sigma2), num("1/4")) + text(",   ") + id("A") +
+           op("≤") + sub(id("R"), id("Bayes")) + op("+") + id("ε") + for_long_prompts()),
+      math(id("b") + op("→") + sup(paren(fn("tr") + sigma2), num("1/4")) + and_also() + id("A") +
            op("→") + sup(id("b"), op("−") + num("1")) + sup(id("Σ"), op("−") + num("1")) +
-           text("   at L = ∞"))};
+           text("at") + id("L") + op("=") + op("∞"))};
 }
 
-std::vector<std::string> hypotheses(const LinearRegressionTask& task, const Theorem51Numbers& n,
-                                    const TrainingRow& reference) {
-  return {"Gaussian features with invertible covariance 0.5^|i−j|, dimension " +
-              std::to_string(task.dim) + ", task variance 1, no label noise (Bayes risk " +
-              brief(n.bayes) + " once L ≥ " + std::to_string(task.dim) + ")",
-          "balanced start with 0 < α < √2/(d^{1/4}‖Σ‖): α = " + brief(start_alpha(task)) +
-              ", bound " + brief(balanced_start_bound(task)),
-          "flows run to stationarity: infinite prompt at t = " + brief(reference.t.value()) +
-              " with energy defect " + brief(reference.energy_defect.value())};
+std::vector<StatedHypothesis> hypotheses(const LinearRegressionTask& task,
+                                         const Theorem51Numbers& n, const TrainingRow& reference) {
+  const double alpha = start_alpha(task), bound = balanced_start_bound(task);
+  const double t = reference.t.value(), defect = reference.energy_defect.value();
+  return {
+      {.text = "Features are Gaussian with the invertible covariance 0.5^{|i−j|} in dimension " +
+               std::to_string(task.dim) +
+               "; task vectors have variance 1 and labels no noise, so that the Bayes risk is " +
+               brief(n.bayes) + " once L ≥ " + std::to_string(task.dim) + ".",
+       .values = {{"dimension", static_cast<double>(task.dim)}, {"Bayes risk", n.bayes}}},
+      {.text = "The start is balanced with 0 < α < √2/(d^{1/4}‖Σ‖): α = " + brief(alpha) +
+               " and the bound is " + brief(bound) + ".",
+       .values = {{"alpha", alpha}, {"bound", bound}},
+       .holds = 0 < alpha && alpha < bound},
+      {.text = "Flows run until they are stationary: that of the infinite prompt at t = " +
+               brief(t) + ", with an energy defect of " + brief(defect) + ".",
+       .values = {{"t", t}, {"energy defect", defect}},
+       .holds = reference.status == FlowStatus::stationary}};
 }
 
 Sheet limit_sheet(std::span<const TrainingRow> rows, double bayes) {
@@ -313,7 +322,6 @@ SectionReport report(const Options& options, std::span<const TrainingRow> rows) 
       "balanced start, with prompts of length L. For every ε there is a length L(ε) beyond which "
       "the risk at the end of training is at most the Bayes risk plus ε. With infinite "
       "prompts the parameters end at a closed form, which is that of linear attention.";
-  section.hypotheses = hypotheses(regression(options), n, reference_of(rows));
   section.verdict = judge_theorem_5_1(n);
   section.text =
       "Risks are halves of mean squared errors. The finite-L risk and its gradient are averaged "
@@ -327,7 +335,9 @@ SectionReport report(const Options& options, std::span<const TrainingRow> rows) 
   section.tables.insert(section.tables.begin(), judged_table(theorem_5_1_checks(n)));
   return {.section = std::move(section),
           .datasets = {{"t51_curves", limit_sheet(rows, n.bayes)},
-                       {"t51_paths", path_sheet(rows, lengths(options).back())}}};
+                       {"t51_paths", path_sheet(rows, lengths(options).back())}},
+          .hypotheses = hypotheses(regression(options), n, reference_of(rows)),
+          .checks = theorem_5_1_checks(n)};
 }
 
 }  // namespace

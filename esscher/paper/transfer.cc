@@ -9,6 +9,7 @@
 #include "esscher/paper/statements.h"
 #include "esscher/paper/verdicts.h"
 #include "esscher/risk/closed_form.h"
+#include "esscher/training/start.h"
 
 namespace esscher::paper {
 namespace {
@@ -139,7 +140,7 @@ std::vector<std::string> formulas() {
   using namespace mathml;
   const std::string gamma = sub(id("Γ"), id("L"));
   return {math(gamma + op("=") + paren(num("1") + op("+") + frac(num("1"), id("L"))) + id("Σ") +
-               op("+") + frac(id("tr") + id("Σ"), id("L")) + id("I") + text(",   ") + id("b") +
+               op("+") + frac(fn("tr") + id("Σ"), id("L")) + id("I") + and_also() + id("b") +
                id("A") + op("→") + sup(gamma, op("−") + num("1")))};
 }
 
@@ -197,9 +198,12 @@ SectionReport report(const Options& options, std::span<const TrainingRow> rows) 
       "What is known for linear attention transfers to softmax attention with long prompts. "
       "Linear attention trained at length L ends at a known point, Γ_L⁻¹ (Zhang, Frei and "
       "Bartlett); softmax attention has no such formula at finite L but shares the limit L → ∞.";
-  section.hypotheses = {"the task and start of Theorem 5.1, dimension " + std::to_string(task.dim) +
-                            ", α = " + brief(start_alpha(task)),
-                        "linear attention divides by L: T = V (1/L Σ z z⊤) U z"};
+  std::vector<StatedHypothesis> stated{
+      {.text = "Task and start are those of Theorem 5.1: dimension " + std::to_string(task.dim) +
+               ", α = " + brief(start_alpha(task)) + ".",
+       .values = {{"dimension", static_cast<double>(task.dim)}, {"alpha", start_alpha(task)}},
+       .holds = start_alpha(task) < balanced_start_bound(task)},
+      {.text = "Linear attention divides by L: T(z) = V (1/L Σ zₗ zₗ⊤) U z.", .holds = {}}};
   section.verdict = judge_transfer(numbers);
   section.text =
       "Both are trained by the same gradient flow from the same start. Softmax pays e^{τ²} for its "
@@ -208,7 +212,10 @@ SectionReport report(const Options& options, std::span<const TrainingRow> rows) 
   section.figures = figures();
   section.tables = {judged_table(transfer_checks(numbers)),
                     {.title = "End of training", .sheet = std::move(ends)}};
-  return {.section = std::move(section), .datasets = datasets(numbers)};
+  return {.section = std::move(section),
+          .datasets = datasets(numbers),
+          .hypotheses = std::move(stated),
+          .checks = transfer_checks(numbers)};
 }
 
 }  // namespace

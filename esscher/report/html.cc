@@ -2,6 +2,7 @@
 
 #include <zlib.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -117,13 +118,67 @@ std::string escape_html(std::string_view text) {
   return out;
 }
 
+std::string readable_numbers(std::string_view text) {
+  static constexpr const char* kRaised[] = {"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
+  const auto digit = [&](std::size_t i) {
+    return i < text.size() && text[i] >= '0' && text[i] <= '9';
+  };
+  const auto word = [](char c) { return is_name(c) || c == '.' || c == '_'; };
+  std::string out;
+  for (std::size_t i = 0; i < text.size();) {
+    std::size_t end = i;
+    const bool starts = digit(i) && (i == 0 || !word(text[i - 1]));
+    while (starts && (digit(end) || (text[end] == '.' && digit(end + 1)))) ++end;
+    std::size_t power = end + 1;
+    const bool sign = power < text.size() && (text[power] == '+' || text[power] == '-');
+    std::size_t last = power + (sign ? 1 : 0);
+    while (digit(last)) ++last;
+    const bool whole = last >= text.size() || !is_name(text[last]);
+    if (!starts || end >= text.size() || text[end] != 'e' || !digit(last - 1) || last == power ||
+        !whole) {
+      out += text[i++];
+      while (starts && i < end) out += text[i++];
+      continue;
+    }
+    const std::string_view mantissa = text.substr(i, end - i);
+    if (mantissa != "1") out.append(mantissa).append("×");
+    out += text[power] == '-' ? "10⁻" : "10";
+    std::size_t at = power + (sign ? 1 : 0);
+    while (at + 1 < last && text[at] == '0') ++at;
+    for (; at < last; ++at) out += kRaised[text[at] - '0'];
+    i = last;
+  }
+  return out;
+}
+
+namespace {
+
+// x^{2} and x_{2} as raised and lowered text.
+std::string with_scripts(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const auto open = std::min(text.find("^{"), text.find("_{"));
+    const auto close = open == std::string_view::npos ? open : text.find('}', open);
+    if (close == std::string_view::npos) return out.append(escape_html(readable_numbers(text)));
+    const char* tag = text[open] == '^' ? "sup" : "sub";
+    out.append(escape_html(readable_numbers(text.substr(0, open))));
+    out.append("<").append(tag).append(">");
+    out.append(escape_html(text.substr(open + 2, close - open - 2)));
+    out.append("</").append(tag).append(">");
+    text.remove_prefix(close + 1);
+  }
+  return out;
+}
+
+}  // namespace
+
 std::string prose_inline(std::string_view text) {
   std::string out;
   while (!text.empty()) {
     const auto open = text.find('`');
     const auto close = open == std::string_view::npos ? open : text.find('`', open + 1);
-    if (close == std::string_view::npos) return out.append(escape_html(text));
-    out.append(escape_html(text.substr(0, open)));
+    if (close == std::string_view::npos) return out.append(with_scripts(text));
+    out.append(with_scripts(text.substr(0, open)));
     out.append("<code>").append(escape_html(text.substr(open + 1, close - open - 1)));
     out.append("</code>");
     text.remove_prefix(close + 1);

@@ -15,6 +15,9 @@ std::string escape_html(std::string_view text);
 std::string prose(std::string_view text);
 
 // Does the same inside one paragraph, without <p>.
+// Numbers such as 1e6 and 2.5e-07 with powers of ten: "10⁶", "2.5×10⁻⁷". Other words stay as they are.
+std::string readable_numbers(std::string_view text);
+
 std::string prose_inline(std::string_view text);
 
 // JSON text that may stand inside <script type="application/json">: "<" is written as \u003c, so

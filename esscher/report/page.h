@@ -11,7 +11,8 @@
 //   section.figures.push_back({.id = "curve", .chart = CurveChart{.data = "curve", ..}, .caption = ".."});
 //   page.sections.push_back(std::move(section));
 //
-// Text is plain: `code` in backticks, a blank line starts a paragraph; anything else is escaped.
+// Text is plain: `code` in backticks, x^{2} and x_{2} raised and lowered, 1e6 as a power of ten; a
+// blank line starts a paragraph; anything else is escaped.
 #pragma once
 
 #include <concepts>
@@ -111,7 +112,8 @@ struct Section {
 
 struct Page {
   std::string title;
-  std::string lead = {};
+  std::string lead = {};     // the answer, computed from the numbers
+  std::string setting = {};  // law, dimension, layer, task, engine, in a sentence or two
   std::vector<Section> sections = {};
   std::map<std::string, Sheet> datasets = {};
 };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <functional>
 #include <numeric>
@@ -73,6 +74,8 @@ Sheet bound_sheet(const BoundReport& bound, const std::vector<StudyRow>& rows) {
   });
 }
 
+constexpr double kFrozenShown = 0.01;  // a smaller share of frozen queries needs no figure
+
 constexpr double kTwoSided95 = 1.96;
 
 Sheet local_sheet(const std::vector<MetricFit>& fits) {
@@ -119,6 +122,11 @@ Sheet shape_sheet(const std::vector<MetricFit>& fits) {
 
 // --- prose and charts
 
+std::string sentence(std::string text) {
+  if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  return text + ".";
+}
+
 std::string regime_sentence(const RegimeReport& regime) {
   if (!std::isfinite(regime.lambda)) return regime.text;
   return regime.text +
@@ -138,17 +146,19 @@ void add_bound(const BoundReport& bound, const StudyResult& r, CurveChart chart,
   page.datasets["bound"] = bound_sheet(bound, rows);
   chart.data = "bounded";
   chart.reference_data = "bound";
+  chart.reference_title = "bound with fitted constants";
   section.figures.push_back({.id = "bound",
                              .chart = chart,
-                             .caption = "Dashed: the bound with fitted c_1, c_2. Where solid "
-                                        "crosses dashed the fitted shape is wrong."});
+                             .caption = "Where a curve crosses the bound, whose constants c₁ and "
+                                        "c₂ were fitted, the fitted shape is wrong."});
 }
 
 // Another study of the same lengths, dashed behind this one.
 void add_twin(const std::string& id, const StudyResult& twin, const std::string& caption,
-              CurveChart chart, Section& section, Page& page) {
+              const std::string& title, CurveChart chart, Section& section, Page& page) {
   page.datasets[id] = line_sheet(twin.rows, [](const StudyRow& row) { return row.value; });
   chart.reference_data = id;
+  chart.reference_title = title;
   section.figures.push_back({.id = id, .chart = chart, .caption = caption});
 }
 
@@ -162,47 +172,72 @@ void add_curve(const StudyResult& r, const std::optional<BoundReport>& bound,
   page.datasets["asymptote"] =
       line_sheet(r.rows, [](const StudyRow& row) { return row.asymptotic; });
   const bool asymptote = !page.datasets["asymptote"].rows.empty();
-  CurveChart chart = length_chart("curve", {.column = "value", .title = "D(L)", .log = true});
-  if (asymptote) chart.reference_data = "asymptote";
-  std::string caption =
-      sampled ? "Solid: D(L) with its 95 % band. " : "Solid: D(L), without error. ";
+  CurveChart chart =
+      length_chart("curve", {.column = "value", .title = "mean squared error D(L)", .log = true});
+  if (asymptote) {
+    chart.reference_data = "asymptote";
+    chart.reference_title = "constant/L";
+  }
+  std::string caption = sampled ? "The mean squared error with its 95 % band. "
+                                : "The mean squared error, computed without sampling. ";
   caption += asymptote ? "Dashed: constant/L. " : "The constant of 1/L is infinite here. ";
   caption += curve_advice(heavy);
   Section section{.id = "curve",
                   .title = "Distance from the limit",
-                  .text = r.how + ". " + regime_sentence(r.regime) + "."};
+                  .text = sentence(r.how) + " " + sentence(regime_sentence(r.regime))};
   section.figures.push_back({.id = "curve", .chart = chart, .caption = caption});
   if (exact) {
     add_twin("exact", *exact,
              "Dashed: the exact engine, without sampling. Where it leaves the band, believe it and "
              "not the band.",
-             chart, section, page);
+             "exact engine", chart, section, page);
   }
   if (fit) {
     add_twin("gaussian-fit", *fit,
              "Dashed: the Gaussian with the mean and covariance of the tokens. Where the two part, "
              "lengths computed for a Gaussian do not serve these tokens.",
-             chart, section, page);
+             "Gaussian fit", chart, section, page);
   }
   if (bound) add_bound(*bound, r, chart, section, page);
   page.sections.push_back(std::move(section));
+}
+
+// " The curves of output and gradient in V coincide." where two curves lie on each other.
+std::string equal_curves(const std::vector<MetricFit>& fits) {
+  std::string out;
+  for (std::size_t i = 0; i < fits.size(); ++i) {
+    for (std::size_t j = i + 1; j < fits.size(); ++j) {
+      bool same = fits[i].local.size() == fits[j].local.size();
+      for (std::size_t k = 0; same && k < fits[i].local.size(); ++k) {
+        same = std::abs(fits[i].local[k].exponent - fits[j].local[k].exponent) < 1e-3;
+      }
+      if (same) {
+        out += fmt::format(" The curves of {} and {} coincide.", words_of(fits[i].metric),
+                           words_of(fits[j].metric));
+      }
+    }
+  }
+  return out;
 }
 
 void add_exponents(const StudyResult& r, Page& page) {
   Sheet local = local_sheet(r.fits);
   if (local.rows.empty()) return;
   page.datasets["local"] = std::move(local);
-  CurveChart chart = length_chart("local", {.column = "exponent", .title = "-d log D / d log L"});
+  CurveChart chart = length_chart(
+      "local", {.column = "exponent", .title = "exponent between neighbouring lengths"});
   chart.references.push_back({.axis = 'y', .value = 1.0, .label = "1/L"});
   if (r.regime.gamma < 1) {
     chart.references.push_back({.axis = 'y', .value = r.regime.gamma, .label = "predicted"});
   }
-  Section section{
-      .id = "exponents", .title = "How fast", .text = "The exponent between neighbouring lengths."};
+  Section section{.id = "exponents",
+                  .title = "How fast",
+                  .text = "The exponent γ of D(L) ≈ c/L^{γ} between neighbouring lengths."};
   section.figures.push_back({.id = "local",
                              .chart = chart,
                              .caption = "At 1 doubling the prompt halves the error; below 1 longer "
-                                        "prompts buy less than that."});
+                                        "prompts buy less than that." +
+                                        equal_curves(r.fits)});
   section.tables.push_back({.title = "The exponent at both ends, and what it tends to",
                             .sheet = exponent_sheet(r.fits)});
   Sheet shapes = shape_sheet(r.fits);
@@ -225,19 +260,19 @@ void add_sigma(const std::vector<SigmaPoint>& sigmas, Page& page) {
   page.datasets["sigma"] = std::move(measured);
   page.datasets["sigma_predicted"] = std::move(predicted);
   CurveChart chart = length_chart("sigma", {.column = "exponent", .title = "measured exponent"});
-  chart.x = {.column = "sigma2", .title = "sigma squared"};
+  chart.x = {.column = "sigma2", .title = "σ²"};
   chart.reference_data = "sigma_predicted";
+  chart.reference_title = "predicted exponent";
   Section section{.id = "sigma",
-                  .title = "The exponent against sigma squared",
+                  .title = "The exponent against σ²",
                   .text =
-                      "Tokens scaled; sigma is their sub-Gaussian constant; the exponent on the "
-                      "last two decades of "
-                      "lengths. c_2 = exponent * sigma^2."};
+                      "Tokens are scaled; σ is their sub-Gaussian constant, and the exponent is "
+                      "that of the last two decades of lengths. The constant c₂ of the bound "
+                      "is the exponent times σ²."};
   section.figures.push_back({.id = "sigma",
                              .chart = chart,
-                             .caption =
-                                 "Dashed: the predicted exponent. Keep sigma squared left of "
-                                 "the bend to have errors that fall like 1/L."});
+                             .caption = "Keep σ² left of the bend to have errors that fall like "
+                                        "1/L."});
   page.sections.push_back(std::move(section));
 }
 
@@ -268,19 +303,32 @@ void add_split(const StudyResult& r, Page& page) {
     }
     if (std::isfinite(row.frozen)) frozen.add(row.L, row.frozen);
   }
+  double most_frozen = 0;
+  for (const StudyRow& row : r.rows) {
+    if (row.metric == metric && std::isfinite(row.frozen)) {
+      most_frozen = std::max(most_frozen, row.frozen);
+    }
+  }
   Section section{.id = "why",
                   .title = "Why",
-                  .text = "Bias and variance, and the queries that are too sharp for the length."};
+                  .text = "The error of the " + std::string(words_of(metric)) +
+                          " is bias plus variance. A query is frozen if its scores are so sharp "
+                          "that L is below e^{τ²}: it sees one token instead of the prompt. " +
+                          (most_frozen > kFrozenShown ? std::string("Their share is drawn below.")
+                                                      : "Here at most a share of " +
+                                                            brief(most_frozen, 2) + " is frozen.")};
   add_length_figure("split", std::move(split),
                     {.column = "value", .title = "part of D(L)", .log = true}, "part",
                     "Bias: a finite prompt shrinks the operator. Averaging several prompts removes "
                     "the variance and never the bias.",
                     section, page);
-  add_length_figure("frozen", std::move(frozen),
-                    {.column = "fraction", .title = "queries with L < exp(tau^2)"}, "",
-                    "The frozen fraction: these queries see one token instead of the prompt. If it "
-                    "is not small, shrink the scores before lengthening the prompt.",
-                    section, page);
+  if (most_frozen > kFrozenShown) {
+    add_length_figure("frozen", std::move(frozen),
+                      {.column = "fraction", .title = "share of frozen queries", .log = true}, "",
+                      "The share of frozen queries is " + brief(most_frozen, 2) +
+                          " at its largest: shrink the scores before lengthening the prompt.",
+                      section, page);
+  }
   section.tables.push_back(
       {.title = fmt::format("{}: the tokens a query really sees (ESS), the bias in % of D(L), the "
                             "factor that shrinks the operator, the frozen fraction",
@@ -292,10 +340,8 @@ void add_split(const StudyResult& r, Page& page) {
 void add_queries(const StudyResult& r, Page& page) {
   const QueryShare share = query_share(r.query_values);
   if (share.errors.size() < 2) return;
-  Sheet sheet{.columns = {"log10_error"}, .rows = {}};
-  for (double v : r.query_values) {
-    if (v > 0 && std::isfinite(v)) sheet.add(std::log10(v));
-  }
+  Sheet sheet{.columns = {"error"}, .rows = {}};
+  for (double v : share.errors) sheet.add(v);
   page.datasets["queries"] = std::move(sheet);
   Section section{.id = "queries",
                   .title = "Over queries",
@@ -303,11 +349,29 @@ void add_queries(const StudyResult& r, Page& page) {
   section.figures.push_back(
       {.id = "queries",
        .chart = HistogramChart{.data = "queries",
-                               .x = {.column = "log10_error",
-                                     .title = "log10 of the error of one query"}},
+                               .x = {.column = "error", .title = "error of one query", .log = true},
+                               .count_title = "queries"},
        .caption = fmt::format("The worst 5 % of these {} queries carry {:.0f} % of the average; {}",
                               share.errors.size(), 100 * share.worst, query_advice(share.worst))});
   page.sections.push_back(std::move(section));
+}
+
+// What the study found, in a sentence: the error at the longest prompt and how it falls.
+std::string headline(const StudyResult& r) {
+  const Metric metric = r.rows.front().metric;
+  const StudyRow* last = &r.rows.front();
+  for (const StudyRow& row : r.rows) {
+    if (row.metric == metric) last = &row;
+  }
+  const std::string value =
+      last->std_error > 0 ? brief_with_error(last->value, last->std_error) : brief(last->value, 3);
+  std::string out = fmt::format("With prompts of {} tokens the mean squared error of the {} is {}",
+                                brief(last->L), words_of(metric), value);
+  for (const MetricFit& f : r.fits) {
+    if (f.metric != metric || f.local.empty()) continue;
+    out += fmt::format("; there it falls like 1/L^{{{:.2f}}}", f.local.back().exponent);
+  }
+  return out + ".";
 }
 
 }  // namespace
@@ -344,20 +408,17 @@ std::string_view curve_advice(bool heavy) {
 }
 
 std::string_view query_advice(double worst_share) {
-  return worst_share > 0.3 ? "it is about few queries, so ask `esscher length --quantile 0.95` for "
-                             "the length that serves most."
-                           : "it speaks for most queries, so `esscher length --eps` serves them "
-                             "too.";
+  return worst_share > 0.3 ? "the average is about few queries, so ask `esscher length --quantile "
+                             "0.95` for the length that serves most."
+                           : "the average speaks for most queries, so `esscher length --eps` "
+                             "serves them too.";
 }
 
 Page concentration_page(const StudyResult& result, const std::vector<SigmaPoint>& sigmas,
                         const std::optional<BoundReport>& bound,
                         const std::optional<StudyResult>& exact,
                         const std::optional<StudyResult>& fit) {
-  Page page{.title = "Concentration of a prompt",
-            .lead =
-                "How far softmax attention on a prompt of L tokens is from its infinite-prompt "
-                "limit, and how fast it gets there."};
+  Page page{.title = "How far a prompt is from its limit", .lead = headline(result)};
   add_curve(result, bound, exact, fit, page);
   add_exponents(result, page);
   add_sigma(sigmas, page);

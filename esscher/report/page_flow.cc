@@ -24,6 +24,26 @@ std::optional<double> floor_of(const std::vector<FlowRow>& path) {
   return 1e-12 * top;
 }
 
+// Until the risk has fallen by a two-hundredth of its fall, nothing is to be seen: a log axis of time
+// begins there.
+std::vector<FlowRow> where_something_happens(const std::vector<FlowRow>& path) {
+  const double begin = path.front().risk, fall = begin - path.back().risk;
+  const auto first = std::find_if(path.begin(), path.end(), [&](const FlowRow& row) {
+    return row.t > 0 && begin - row.risk >= fall / 200;
+  });
+  std::vector<FlowRow> out(first, path.end());
+  return out.size() < 5 ? path : out;
+}
+
+std::string headline(const FlowRecord& flow) {
+  const FlowRow& end = flow.summary;
+  std::string text = "The risk falls from " + brief(flow.path.front().risk, 3) + " to " +
+                     brief(flow.path.back().risk, 3) + "; the flow ended “" +
+                     std::string(name(*end.status)) + "” at t = " + brief(end.t, 3);
+  if (!end.bayes) return text + ".";
+  return text + ", and the Bayes risk is " + brief(*end.bayes, 3) + ".";
+}
+
 CurveChart over_time(const std::string& column, const std::string& title) {
   return {.data = "path",
           .x = {.column = "t", .title = "time", .log = true},
@@ -44,10 +64,7 @@ std::string risk_caption(const FlowRecord& flow) {
 Section risk_section(const FlowRecord& flow) {
   const FlowRow& end = flow.summary;
   Section section{.id = "risk", .title = "Risk along the gradient flow"};
-  section.text = "Model " + std::string(name(*end.model)) + ", L = " + end.L->text() +
-                 ", parametrisation " + std::string(name(*end.parametrisation)) +
-                 ". Ended: " + std::string(name(*end.status)) + " at t = " + brief(end.t, 6) + ".";
-  CurveChart chart = over_time("risk", "risk");
+  CurveChart chart = over_time("risk", "risk, half the mean squared error");
   const double bayes = end.bayes.value_or(0);
   if (bayes > 0) chart.references.push_back({.axis = 'y', .value = bayes, .label = "Bayes"});
   chart.y.min = floor_of(flow.path);
@@ -66,31 +83,35 @@ Section limit_section(const FlowRecord& flow) {
   const double distance = *flow.summary.limit_distance;
   Section section{.id = "limit", .title = "Distance to the limit of the formula"};
   section.verdict = limit_verdict(*flow.summary.status, distance);
-  section.text = "The balanced start must end at b A = Gamma^-1 with b = tr(Gamma^-2)^{1/4} = " +
-                 brief(*flow.summary.limit_b) + ".";
-  section.figures.push_back(
-      {.id = "distance",
-       .chart = over_time("distance", "distance"),
-       .caption = "The distance |(U, V) - limit| over time; it ends at " + brief(distance) + "."});
+  section.text =
+      "From the balanced start the flow must end at bA = Γ^{−1} with b = (tr Γ^{−2})^{1/4} = " +
+      brief(*flow.summary.limit_b) + ".";
+  section.figures.push_back({.id = "distance",
+                             .chart = over_time("distance", "distance to the limit"),
+                             .caption = "Distance of (U, V) to the limit over time; it ends at " +
+                                        brief(distance, 3) + "."});
   return section;
 }
 
 }  // namespace
 
 Verdict limit_verdict(FlowStatus status, double distance) {
-  const std::string text = "distance at the end " + brief(distance, 6);
+  const std::string text = "The distance at the end is " + brief(distance, 3);
   if (status != FlowStatus::stationary) {
-    return {VerdictStatus::info, text + "; the flow did not become stationary"};
+    return {VerdictStatus::info, text + "; the flow did not become stationary."};
   }
-  return {distance < kLimitTolerance ? VerdictStatus::holds : VerdictStatus::fails, text};
+  return {distance < kLimitTolerance ? VerdictStatus::holds : VerdictStatus::fails, text + "."};
 }
 
 Page flow_page(const FlowRecord& flow, const std::string& rerun) {
-  Page page{.title = "Gradient flow of in-context regression",
-            .lead = "d theta/dt = -grad R, integrated by CVODE on exact risks."};
+  Page page{.title = "Gradient flow of in-context regression", .lead = headline(flow)};
+  const FlowRow& end = flow.summary;
+  page.setting = "The model is " + std::string(name(*end.model)) + " attention at L = " +
+                 (end.L->is_infinite() ? std::string("∞") : brief(end.L->count())) +
+                 " with the parametrisation “" + std::string(name(*end.parametrisation)) +
+                 "”; CVODE integrates the gradient flow of the exact risk.";
   page.datasets["path"] =
-      sheet_of_rows(last_four_decades(flow.path, [](const FlowRow& row) { return row.t; }),
-                    {"t", "risk", "gradient_norm", "distance"});
+      sheet_of_rows(where_something_happens(flow.path), {"t", "risk", "gradient_norm", "distance"});
   page.sections.push_back(risk_section(flow));
   Section parameters{.id = "parameters", .title = "Parameters over time"};
   std::vector<TimedHeads> heads;

@@ -6,7 +6,6 @@
 #include <cctype>
 #include <cmath>
 #include <cstdlib>
-#include <limits>
 #include <map>
 #include <numbers>
 
@@ -19,11 +18,10 @@ namespace {
 // Errors and cost of every surrogate, softmax itself first.
 PageTable surrogate_table(const HeadDiagnosis& head) {
   PageTable table{
-      .title =
-          "Error and cost per query of each surrogate; control: its error on prompts of its own "
-          "law, exactly",
-      .sheet = {.columns = {"surrogate", "lin", "lin_c", "lin_c, unseen keys", "control",
-                            "numbers kept", "multiply-adds"},
+      .title = "Error and cost per query of each surrogate",
+      .sheet = {.columns = {"surrogate", "error of the whole output", "error of the limit",
+                            "on unseen keys", "on prompts of its own law", "numbers kept",
+                            "multiply-adds"},
                 .rows = {}}};
   std::map<std::string, CostRow> costs;
   for (const CostRow& row : head.cost) costs[row.surrogate] = row;
@@ -36,7 +34,7 @@ PageTable surrogate_table(const HeadDiagnosis& head) {
   };
   add("softmax", "softmax", {}, {}, {});
   add("mean value", "mean", head.mean_only, {}, {});
-  add("linear, mean left in", "uncentred", head.uncentred, {}, {});
+  add("linear attention, keys not centred", "uncentred", head.uncentred, {}, {});
   add("Gaussian limit", "gaussian", head.gaussian, head.gaussian_split.lin_c, head.control_lin_c);
   for (const MixtureRow& row : head.mixtures) {
     add(fmt::format("mixture of {}{}", row.k, row.converged ? "" : ", EM stopped early"),
@@ -51,12 +49,12 @@ PageTable number_table(const HeadDiagnosis& head) {
                                        : "Numbers (every query sees every key)",
                   .sheet = {.columns = {"quantity", "value"}, .rows = {}}};
   Sheet& sheet = table.sheet;
-  sheet.add("score variance tau²",
+  sheet.add("score variance τ²",
             fmt::format("{} (90 % of queries: {} to {})", brief_or_dash(head.tau2, 3),
                         brief_or_dash(head.tau2_low, 3), brief_or_dash(head.tau2_high, 3)));
   sheet.add("effective sample size",
             fmt::format("{} of {} keys", brief_or_dash(head.ess, 3), head.n));
-  sheet.add("frozen queries, n < exp(tau²)", brief(100 * head.frozen, 3) + " %");
+  sheet.add("frozen queries, n < e^τ²", brief(100 * head.frozen, 3) + " %");
   sheet.add("control, Gaussian keys",
             fmt::format("{} (exact, all {} queries)", brief_or_dash(head.control_lin_c, 3),
                         head.queries));
@@ -110,24 +108,6 @@ Sheet score_data(const HeadDiagnosis& head) {
   return sheet;
 }
 
-// Ends of the error axis with room for the points.
-Axis error_axis(const std::vector<PrefixRow>& prefixes) {
-  double low = std::numeric_limits<double>::infinity();
-  double high = 0;
-  for (const PrefixRow& row : prefixes) {
-    for (const double value : {row.lin_c, row.control, row.control_low, row.control_high}) {
-      if (value > 0) low = std::min(low, value);
-      high = std::max(high, value);
-    }
-  }
-  Axis axis{.column = "error", .title = "error of the limit, lin_c", .log = true};
-  if (high > 0) {
-    axis.min = low / 1.15;
-    axis.max = 1.15 * high;
-  }
-  return axis;
-}
-
 Figure prefix_figure(const HeadDiagnosis& head, const std::string& id) {
   const std::string within =
       head.linear_from.is_infinite()
@@ -136,9 +116,8 @@ Figure prefix_figure(const HeadDiagnosis& head, const std::string& id) {
   return {.id = "prefix-" + id,
           .chart = CurveChart{.data = "prefix-" + id,
                               .x = {.column = "n", .title = "keys in the prompt, n", .log = true},
-                              .y = error_axis(head.prefixes),
+                              .y = {.column = "error", .title = "error of the limit", .log = true},
                               .series = "series",
-                              .series_title = "prompt",
                               .series_order = {"this head", "Gaussian keys, exact"},
                               .low = "low",
                               .high = "high"},
@@ -151,10 +130,9 @@ Figure prefix_figure(const HeadDiagnosis& head, const std::string& id) {
 Figure score_figure(const HeadDiagnosis& head, const std::string& id) {
   return {.id = "scores-" + id,
           .chart = CurveChart{.data = "scores-" + id,
-                              .x = {.column = "x", .title = "(score - mean) / tau"},
-                              .y = {.column = "density"},
+                              .x = {.column = "x", .title = "standardised score"},
+                              .y = {.column = "density", .title = "density"},
                               .series = "series",
-                              .series_title = "law",
                               .low = "low",
                               .high = "high",
                               .points = false},

@@ -19,14 +19,15 @@ constexpr const char* kLimitFormula =
     "width=\"0.2em\"/><mi>q</mi></math>";
 
 constexpr const char* kOverviewText =
-    "All figures are medians over queries, each with the prompt it really had. lin and lin_c are "
-    "the error of the Gaussian limit relative to |T| and to |T - mean V| (1: no better than the "
-    "mean value). control is what lin_c would be for Gaussian keys with the same moments and "
-    "length, from the exact engine. L needed is the length from which such keys would be within "
-    "the tolerance; a verdict promises it only where a test of the shape of the keys could have "
-    "refused it. frozen is the share of queries with n < exp(tau²). With a window, some keys stay "
-    "exact "
-    "and only the others are replaced.";
+    "All figures are medians over queries, each with the prompt it really had. The error of the "
+    "Gaussian limit is relative to the part of the output that is not the mean value, |T − mean "
+    "V|, "
+    "so that 1 is no better than the mean value; the error of the whole output is relative to |T|. "
+    "Beside it stands what Gaussian keys with the same moments and length would show, from the "
+    "exact engine. The length needed is that from which such keys would be within the tolerance; a "
+    "verdict promises it only where a test of the shape of the keys could have refused it. A query "
+    "is frozen if n is below e^{τ²}. With a window, some keys stay exact and only the others are "
+    "replaced.";
 
 // What a verdict says of one head and of several.
 struct GroupWords {
@@ -57,17 +58,16 @@ GroupWords words_of(HeadVerdict verdict) {
 Axis spread_axis(const std::vector<double>& values, const std::string& column,
                  const std::string& title) {
   const auto [low, high] = std::minmax_element(values.begin(), values.end());
-  if (*low > 0 && *high > 10 * *low) {
-    return {.column = column, .title = title, .log = true, .min = *low / 1.3, .max = 1.3 * *high};
-  }
-  return {.column = column, .title = title, .min = 0, .max = *high > 0 ? 1.1 * *high : 1.0};
+  return {.column = column, .title = title, .log = *low > 0 && *high > 10 * *low};
 }
 
 PageTable overview_table(const std::vector<HeadDiagnosis>& heads) {
-  PageTable table{.title = "One row per head; a click on a column sorts",
-                  .sheet = {.columns = {"head", "verdict", "lin_c", "control", "lin", "tau²", "ESS",
-                                        "frozen", "L needed", "n", "d", "with a window"},
-                            .rows = {}}};
+  PageTable table{
+      .title = "One row per head; a click on a column sorts",
+      .sheet = {.columns = {"head", "verdict", "error of the limit", "Gaussian keys would show",
+                            "error of the whole output", "τ²", "ESS", "frozen share",
+                            "length needed", "n", "d", "with a window"},
+                .rows = {}}};
   for (const HeadDiagnosis& head : heads) {
     table.sheet.add(head.name, head.verdict, three_digits(head.gaussian.lin_c),
                     three_digits(head.control_lin_c), three_digits(head.gaussian.lin),
@@ -88,30 +88,32 @@ Sheet overview_data(const std::vector<HeadDiagnosis>& heads) {
 }
 
 Figure overview_figure(const std::vector<HeadDiagnosis>& heads) {
-  std::vector<double> tau2;
+  std::vector<double> controls;
   std::vector<double> errors;
   const HeadDiagnosis* farthest = &heads.front();
   const auto above = [](const HeadDiagnosis& h) { return h.gaussian.lin_c - h.control_lin_c; };
   for (const HeadDiagnosis& head : heads) {
-    tau2.push_back(head.tau2);
+    controls.push_back(head.control_lin_c);
     errors.push_back(head.gaussian.lin_c);
     if (above(head) > above(*farthest)) farthest = &head;
   }
   const std::string caption = fmt::format(
-      "One point per head. An error near the control of the table comes from a short prompt, one "
-      "far above it from keys that are not Gaussian. The head farthest above its control is {} "
-      "({:.2f} against {:.2f}).",
+      "One point per head. Near the diagonal the error of the limit is what Gaussian keys would "
+      "show "
+      "and comes from a short prompt; far above it the keys are not Gaussian. The head farthest "
+      "above the diagonal is {} ({:.2f} against {:.2f}).",
       farthest->name, farthest->gaussian.lin_c, farthest->control_lin_c);
-  return {
-      .id = "error-tau2",
-      .chart = ScatterChart{.data = "heads",
-                            .x = spread_axis(tau2, "tau2", "score variance tau²"),
-                            .y = spread_axis(errors, "lin_c", "error of the Gaussian limit, lin_c"),
-                            .series = "kind",
-                            .series_title = "verdict",
-                            .references = {{'y', 1.0, "no better than the mean value"}},
-                            .tooltip = {"head", "tau2", "lin_c", "control_lin_c", "verdict"}},
-      .caption = caption};
+  return {.id = "error-control",
+          .chart = ScatterChart{.data = "heads",
+                                .x = spread_axis(controls, "control_lin_c",
+                                                 "error that Gaussian keys would show"),
+                                .y = spread_axis(errors, "lin_c", "error of the Gaussian limit"),
+                                .series = "kind",
+                                .label = "head",
+                                .diagonal = true,
+                                .references = {{'y', 1.0, "no better than the mean value"}},
+                                .tooltip = {"head", "tau2", "lin_c", "control_lin_c", "verdict"}},
+          .caption = caption};
 }
 
 }  // namespace

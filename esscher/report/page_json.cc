@@ -156,6 +156,7 @@ Json section_json(const Section& section) {
 
 Json page_json(const Page& page) {
   Json out = {{"title", page.title}, {"lead", page.lead}, {"sections", Json::array()}};
+  if (!page.setting.empty()) out["setting"] = page.setting;
   for (const Section& section : page.sections) out["sections"].push_back(section_json(section));
   out["datasets"] = Json::object();
   for (const auto& [name, sheet] : page.datasets) out["datasets"][name] = sheet_json(sheet);
@@ -164,7 +165,9 @@ Json page_json(const Page& page) {
 
 Page page_from_json(const Json& document) {
   if (!document.is_object()) throw_argument("report", "document", dump(document), "an object");
-  Page page{.title = text_of(document, "title"), .lead = text_of(document, "lead")};
+  Page page{.title = text_of(document, "title"),
+            .lead = text_of(document, "lead"),
+            .setting = text_of(document, "setting")};
   for (const Json& section : list_of(document, "sections")) {
     page.sections.push_back(section_of(section));
   }

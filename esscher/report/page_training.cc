@@ -17,7 +17,7 @@ std::string loss_caption(const TrainResult& result, const std::vector<ReferenceL
   }
   text += ". ";
   for (const ReferenceLine& line : lines) {
-    text += "The line \"" + line.label + "\" is at " + brief(line.value) + ". ";
+    text += "The line “" + line.label + "” is at " + brief(line.value, 3) + ". ";
   }
   text.pop_back();
   return text;
@@ -25,20 +25,36 @@ std::string loss_caption(const TrainResult& result, const std::vector<ReferenceL
 
 Section loss_section(const TrainResult& result, const std::vector<RiskRow>& risks) {
   Section section{.id = "loss", .title = "Loss over training"};
-  section.text = "Means over blocks of steps; the band is two standard errors.";
-  CurveChart chart{.data = "loss",
-                   .x = {.column = "step", .title = "step", .log = true},
-                   .y = {.column = "loss", .title = "loss", .log = true},
-                   .low = "low",
-                   .high = "high",
-                   .references = bayes_lines(risks),
-                   .points = false};
+  section.text =
+      "Each point is the mean of a block of steps, drawn at its last step, so the curve begins "
+      "with "
+      "the first block. The band is two standard errors.";
+  CurveChart chart{
+      .data = "loss",
+      .x = {.column = "step", .title = "step", .log = true},
+      .y = {.column = "loss", .title = "loss, half the mean squared error", .log = true},
+      .low = "low",
+      .high = "high",
+      .references = bayes_lines(risks),
+      .points = false};
   const std::string caption = loss_caption(result, chart.references);
   section.figures.push_back({.id = "loss", .chart = std::move(chart), .caption = caption});
   section.tables.push_back(
       {.title = "Risk of the trained model",
        .sheet = sheet_of_rows(risks, {"L", "model", "risk", "std_error", "engine"})});
   return section;
+}
+
+// The final risk, and how many times the Bayes risk it is.
+std::string headline(const TrainResult& result, const std::vector<RiskRow>& risks) {
+  const RiskRow& end = result.final_risk;
+  std::string text = "After " + brief(result.steps) + " steps the risk is " +
+                     brief_with_error(end.risk, end.std_error);
+  for (const RiskRow& row : risks) {
+    if (row.model != "bayes" || row.L != end.L || !(row.risk > 0)) continue;
+    text += ", " + brief(end.risk / row.risk, 3) + " times the Bayes risk " + brief(row.risk, 3);
+  }
+  return text + " at L = " + (end.L.is_infinite() ? std::string("∞") : brief(end.L.count())) + ".";
 }
 
 Section parameter_section(Page& page, const std::vector<TrainRow>& checkpoints) {
@@ -63,18 +79,17 @@ std::vector<ReferenceLine> bayes_lines(const std::vector<RiskRow>& risks) {
   if (bayes > 0) {
     lines.push_back({.axis = 'y',
                      .value = bayes,
-                     .label = together ? "Bayes, here and at L = infinity" : "Bayes"});
+                     .label = together ? "Bayes risk, here and at L = ∞" : "Bayes risk"});
   }
   if (limit > 0 && !together) {
-    lines.push_back({.axis = 'y', .value = limit, .label = "L = infinity"});
+    lines.push_back({.axis = 'y', .value = limit, .label = "Bayes risk at L = ∞"});
   }
   return lines;
 }
 
 Page training_page(const TrainResult& result, const std::vector<RiskRow>& risks,
                    const std::string& rerun) {
-  Page page{.title = "Training of in-context regression",
-            .lead = "Stochastic gradients on fresh prompts."};
+  Page page{.title = "Training of in-context regression", .lead = headline(result, risks)};
   page.datasets["loss"] = sheet_of_rows(result.losses, {"step", "loss", "low", "high"});
   page.datasets["risks"] = sheet_of_rows(risks, {"L", "model", "risk", "std_error"});
   page.sections.push_back(loss_section(result, risks));

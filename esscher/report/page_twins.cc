@@ -33,7 +33,7 @@ Sheet finals(const CompareResult& result) {
   for (const TwinRow& row : result.twins) {
     if (is_infinite(row)) continue;
     sheet.add(row.L->count(), row.model, row.limiting_risk);
-    if (row.bayes) sheet.add(row.L->count(), "Bayes", row.bayes);
+    if (row.bayes && *row.bayes > 0) sheet.add(row.L->count(), "Bayes", row.bayes);
   }
   return sheet;
 }
@@ -43,8 +43,11 @@ Sheet twins_over_time(const CompareResult& result) {
   const auto time = [](const TwinRow& row) { return row.t.value_or(0); };
   for (const TwinRow& row : last_four_decades(result.path, time)) {
     const std::string prompt = is_infinite(row) ? "L = ∞" : "L = " + brief(row.L->count());
-    sheet.add(prompt, is_infinite(row) ? "limit" : row.model, row.t, row.risk, row.distance,
-              row.gradient_gap);
+    if (is_infinite(row)) {  // it is the reference: its distance and its gap are zero
+      sheet.add(prompt, "limit", row.t, row.risk, Value(), Value());
+    } else {
+      sheet.add(prompt, row.model, row.t, row.risk, row.distance, row.gradient_gap);
+    }
   }
   return sheet;
 }
@@ -66,19 +69,30 @@ CurveChart over_length(const std::string& data, const std::string& column,
           .series = "model"};
 }
 
+// A sentence for the Bayes risk where a log axis cannot show it.
+std::string bayes_note(const CompareResult& result) {
+  bool known = false, zero = true;
+  for (const TwinRow& row : result.twins) {
+    if (is_infinite(row) || !row.bayes) continue;
+    known = true;
+    zero = zero && *row.bayes <= 0;
+  }
+  return known && zero ? " The Bayes risk is 0 at these lengths, below any log axis." : "";
+}
+
 Section final_section(const CompareResult& result, const Limits& limits) {
   Section section{.id = "final", .title = "Limiting risk against prompt length"};
   section.text =
       "The risk where each flow stops, against the Bayes risk at the same length, if it is known.";
   CurveChart chart = over_length("finals", "risk", "limiting risk");
   if (limits.infinite > 1e-6 * limits.smallest) {
-    chart.references.push_back({.axis = 'y', .value = limits.infinite, .label = "L = infinity"});
+    chart.references.push_back({.axis = 'y', .value = limits.infinite, .label = "L = ∞"});
   }
   section.figures.push_back({.id = "final",
                              .chart = std::move(chart),
                              .caption = "The smallest limiting risk at a finite length is " +
-                                        brief(limits.smallest) + "; at L = infinity it is " +
-                                        brief(limits.infinite) + "."});
+                                        brief(limits.smallest, 3) + "; at L = ∞ it is " +
+                                        brief(limits.infinite, 3) + "." + bayes_note(result)});
   section.tables.push_back(
       {.title = "Flows",
        .sheet =
@@ -87,25 +101,43 @@ Section final_section(const CompareResult& result, const Limits& limits) {
                                         "sup_gradient_gap_std_error", "horizon"})});
   if (!result.lengths.empty()) {
     section.tables.push_back(
-        {.title = "L(eps): smallest length whose limiting risk is within eps of L = infinity",
+        {.title = "L(ε): the smallest length whose limiting risk is within ε of that at L = ∞",
          .sheet = sheet_of_rows(result.lengths, {"model", "eps", "length", "length_low",
                                                  "length_high", "status", "risk", "risk_before"})});
   }
   return section;
 }
 
-Section time_section(const Limits& limits) {
+// "between .. and .. at its largest" over the finite lengths.
+std::string distance_text(const CompareResult& result) {
+  double largest = NAN, smallest = NAN;
+  for (const TwinRow& row : result.twins) {
+    if (is_infinite(row)) continue;
+    largest = std::fmax(largest, row.sup_distance.value_or(NAN));
+    smallest = std::fmin(smallest, row.sup_distance.value_or(NAN));
+  }
+  return "its largest value is between " + brief(smallest, 3) + " and " + brief(largest, 3);
+}
+
+Section time_section(const CompareResult& result, const Limits& limits) {
   Section section{.id = "time", .title = "Twin trajectories"};
-  section.text = "Same start; distance to the flow at L = infinity, and risk, over time.";
+  section.text =
+      "All flows begin at the same parameters. Shades are lengths, dashes tell softmax from linear "
+      "attention.";
   CurveChart risk = over_time("risk", "risk");
   // The flow at L = infinity may fall to rounding; finite lengths are what is compared.
   if (limits.smallest > 0) risk.y.min = limits.smallest / 100;
   section.figures.push_back(
-      {.id = "twin-risk", .chart = std::move(risk), .caption = "Risk along each flow."});
+      {.id = "twin-risk",
+       .chart = std::move(risk),
+       .caption = "Risk along each flow: a line levels off at its limiting risk, and that of the "
+                  "infinite prompt at " +
+                  brief(limits.infinite, 3) + "."});
   section.figures.push_back(
       {.id = "twin-distance",
        .chart = over_time("distance", "distance of the parameters from L = ∞"),
-       .caption = "Distance of the parameters from those at L = infinity."});
+       .caption = "Distance of the parameters from those at L = ∞ at the same time: " +
+                  distance_text(result) + "."});
   return section;
 }
 
@@ -122,15 +154,47 @@ std::string gap_caption(const CompareResult& result) {
 
 Section gap_section(const CompareResult& result) {
   Section section{.id = "gap", .title = "Gradient gap"};
-  section.text = "sup over the path at L = infinity of |grad R_L - grad R_inf|.";
+  section.text =
+      "How far the gradient of the risk at length L is from that at L = ∞, along the path of the "
+      "infinite prompt.";
   section.figures.push_back(
       {.id = "sup-gap",
        .chart = over_length("gaps", "sup_gradient_gap", "largest gap of the gradients"),
        .caption = gap_caption(result)});
   section.figures.push_back({.id = "gap",
                              .chart = over_time("gradient_gap", "gap of the gradients"),
-                             .caption = "The gap over time."});
+                             .caption = "The gap of the gradients over time. Where it stays "
+                                        "small, training at length L follows that of the infinite "
+                                        "prompt."});
   return section;
+}
+
+// What the flows say, in a sentence or two: the lengths that are needed, or the risks that are left.
+std::string headline(const CompareResult& result, const Limits& limits) {
+  std::string text, sep;
+  double eps = NAN;
+  for (const TwinRow& row : result.lengths) {
+    if (!row.length || (std::isfinite(eps) && row.eps != eps)) continue;
+    eps = row.eps.value_or(NAN);
+    text += sep + row.model + " attention needs " + std::to_string(*row.length) + " tokens";
+    sep = ", ";
+  }
+  if (!text.empty()) {
+    return "To end within " + brief(eps, 3) + " of the risk of the infinite prompt " + text + ".";
+  }
+  const TwinRow* longest = nullptr;
+  for (const TwinRow& row : result.twins) {
+    if (is_infinite(row)) continue;
+    if (longest == nullptr || row.L->count() > longest->L->count()) longest = &row;
+  }
+  if (longest == nullptr) return "The flow of the infinite prompt alone was run.";
+  text = "Trained on prompts of " + brief(longest->L->count()) + " tokens";
+  for (const TwinRow& row : result.twins) {
+    if (is_infinite(row) || *row.L != *longest->L || !row.limiting_risk) continue;
+    text += sep + " " + row.model + " attention ends at risk " + brief(*row.limiting_risk, 3);
+    sep = ",";
+  }
+  return text + "; the infinite prompt ends at " + brief(limits.infinite, 3) + ".";
 }
 
 }  // namespace
@@ -138,12 +202,14 @@ Section gap_section(const CompareResult& result) {
 Page twins_page(const CompareResult& result, const std::string& rerun) {
   const Limits limits = limits_of(result);
   Page page{.title = "Finite and infinite prompts, trained side by side",
-            .lead = "Gradient flows on exact risks from one start."};
+            .lead = headline(result, limits),
+            .setting = "All models follow the gradient flow of their exact risk from one start."};
   page.datasets["finals"] = finals(result);
   page.datasets["gaps"] =
       sheet_of_rows(result.twins, {"L", "model", "sup_gradient_gap", "sup_distance"});
   page.datasets["twins"] = twins_over_time(result);
-  page.sections = {final_section(result, limits), time_section(limits), gap_section(result)};
+  page.sections = {final_section(result, limits), time_section(result, limits),
+                   gap_section(result)};
   for (Section& section : page.sections) section.rerun = rerun;
   return page;
 }

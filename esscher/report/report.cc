@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
 #include <map>
 
 #include "esscher/base/version.h"
 #include "esscher/io/file.h"
 #include "esscher/report/assets.h"
 #include "esscher/report/data.h"
+#include "esscher/report/detail/table_html.h"
 #include "esscher/report/html.h"
 #include "esscher/report/page_json.h"
 #include "esscher/report/vega_lite.h"
@@ -17,7 +19,8 @@ namespace esscher {
 namespace {
 
 constexpr std::size_t kDrawnRows = 4000;  // per dataset
-constexpr std::size_t kLongPage = 4;      // sections from which the contents stand beside the page
+constexpr std::size_t kBadgeText = 48;
+constexpr std::size_t kLongPage = 4;  // sections from which the contents stand beside the page
 constexpr std::size_t kDownloadBytes = 3'600'000;  // keeps the page under 5 MB
 
 struct Badge {
@@ -44,28 +47,6 @@ std::string slug(const std::string& text) {
     out.push_back(plain ? c : '-');
   }
   return out;
-}
-
-std::string table_html(const PageTable& table) {
-  std::string out = "<div class=\"table-wrap\" tabindex=\"0\" role=\"region\" aria-label=\"" +
-                    escape_html(table.title) + "\"><table class=\"sortable\">\n<caption>" +
-                    prose_inline(table.title) + "</caption>\n<thead><tr>";
-  for (const std::string& column : table.sheet.columns) {
-    out += "<th scope=\"col\"><button type=\"button\">" + escape_html(column) + "</button></th>";
-  }
-  out += "</tr></thead>\n<tbody>\n";
-  for (const Record& row : table.sheet.rows) {
-    out += "<tr>";
-    for (const Value& value : row) {
-      const bool number =
-          std::holds_alternative<double>(value) || std::holds_alternative<std::int64_t>(value);
-      out.append(number ? "<td class=\"num\">" : "<td>")
-          .append(escape_html(cell_text(value)))
-          .append("</td>");
-    }
-    out += "</tr>\n";
-  }
-  return out + "</tbody></table></div>\n";
 }
 
 std::string figure_html(const Figure& figure, const std::string& id) {
@@ -99,14 +80,20 @@ std::string claim_html(const Section& section) {
 }
 
 std::string verdict_html(const Verdict& verdict) {
-  const Badge badge = badge_of(verdict.status);
+  Badge badge = badge_of(verdict.status);
+  // A short verdict that claims nothing is the badge itself.
+  if (verdict.status == VerdictStatus::info && verdict.text.size() <= kBadgeText) {
+    return "<p class=\"verdict\"><span class=\"badge info\">" + prose_inline(verdict.text) +
+           "</span></p>\n";
+  }
   return fmt::format(
       "<p class=\"verdict\"><span class=\"badge {}\"><span aria-hidden=\"true\">{}</span> "
       "{}</span> {}</p>\n",
       badge.css, badge.icon, badge.text, prose_inline(verdict.text));
 }
 
-std::string section_html(const Section& section, const std::string& id) {
+// `rerun`: whether the command stands here; sections of one command say it once, after the last.
+std::string section_html(const Section& section, const std::string& id, bool rerun) {
   std::string out = "<section id=\"" + id + "\" aria-labelledby=\"" + id + "-title\">\n<h2 id=\"" +
                     id + "-title\">" + escape_html(section.title) + "</h2>\n";
   if (section.verdict) out += verdict_html(*section.verdict);
@@ -118,7 +105,7 @@ std::string section_html(const Section& section, const std::string& id) {
     out += figure_html(figure, id + "-" + slug(figure.id));
   }
   for (const PageTable& table : section.tables) out += table_html(table);
-  if (!section.rerun.empty()) {
+  if (rerun && !section.rerun.empty()) {
     out += "<div class=\"rerun\"><span class=\"label\">Run it yourself</span><code>" +
            escape_html(section.rerun) +
            "</code><button type=\"button\" class=\"copy\">Copy</button></div>\n";
@@ -145,6 +132,35 @@ std::string contents_html(const std::vector<Section>& sections) {
            mark + "</li>\n";
   }
   return out + "<li><a href=\"#provenance\">How this was made</a></li>\n</ol></nav>\n";
+}
+
+std::string count_text(std::size_t n) {
+  static constexpr const char* kWords[] = {"no",   "one",    "two",   "three", "four",
+                                           "five", "six",    "seven", "eight", "nine",
+                                           "ten",  "eleven", "twelve"};
+  return n <= 12 ? kWords[n] : std::to_string(n);
+}
+
+// "Nine statements: seven hold, two hold with fitted constants." Nothing for fewer than two verdicts.
+std::string summary_html(const std::vector<Section>& sections) {
+  std::map<VerdictStatus, std::size_t> counts;
+  std::size_t all = 0;
+  for (const Section& section : sections) {
+    if (!section.verdict || section.verdict->status == VerdictStatus::info) continue;
+    ++counts[section.verdict->status];
+    ++all;
+  }
+  if (all < 2) return "";
+  std::string parts;
+  for (const auto& [status, n] : counts) {
+    const char* verb =
+        status == VerdictStatus::fails ? (n == 1 ? "fails" : "fail") : (n == 1 ? "holds" : "hold");
+    parts += (parts.empty() ? "" : ", ") + count_text(n) + " " + verb +
+             (status == VerdictStatus::holds_fitted ? " with fitted constants" : "");
+  }
+  std::string count = count_text(all);
+  count[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(count[0])));
+  return "<p class=\"summary\">" + count + " statements: " + parts + ".</p>\n";
 }
 
 std::string fact_html(std::string_view name, const std::string& value) {
@@ -234,9 +250,13 @@ std::string report_html(const Run& run, const Page& page) {
       "<button type=\"button\" id=\"theme\" aria-label=\"Switch between light and dark\">"
       "<span aria-hidden=\"true\">◐</span></button></div>\n<h1>" +
       escape_html(page.title) + "</h1>\n<div class=\"lead\">" + prose(page.lead) + "</div>\n" +
-      downloads_html(run) + "</header>\n" + contents_html(page.sections) + "<main id=\"main\">\n";
+      (page.setting.empty() ? "" : "<div class=\"setting\">" + prose(page.setting) + "</div>\n") +
+      summary_html(page.sections) + downloads_html(run) + "</header>\n" +
+      contents_html(page.sections) + "<main id=\"main\">\n";
   for (std::size_t i = 0; i < page.sections.size(); ++i) {
-    out += section_html(page.sections[i], id_of(page.sections[i], i));
+    const bool last =
+        i + 1 == page.sections.size() || page.sections[i + 1].rerun != page.sections[i].rerun;
+    out += section_html(page.sections[i], id_of(page.sections[i], i), last);
   }
   out += provenance_html(run) + "</main>\n";
   out += fmt::format("<footer>Made by esscher {} ({}).</footer>\n", kVersion, build_commit());

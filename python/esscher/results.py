@@ -48,13 +48,29 @@ class Curves:
     def spec(self) -> Spec:
         """As Vega-Lite."""
         rows: List[Dict[str, Any]] = [
-            {self.x: float(x), self.y: float(y), **({self.group: c.label} if self.group else {})}
+            {
+                self.x: float(x),
+                self.y: float(y),
+                **({self.group: c.label} if self.group else {}),
+                **({"low": float(c.low[i]), "high": float(c.high[i])} if c.low is not None and c.high is not None else {}),
+            }
             for c in self.curves
-            for x, y in zip(c.x, c.y)
+            for i, (x, y) in enumerate(zip(c.x, c.y))
             if math.isfinite(x) and math.isfinite(y)
         ]
-        found = lines(rows, self.x, self.y, self.group, log_x=self.log_x, log_y=self.log_y, title=self.title)
-        return {**found, "mark": {"type": "point", "tooltip": True}} if self.marks else found
+        banded = any(c.low is not None and c.high is not None for c in self.curves)
+        return lines(
+            rows,
+            self.x,
+            self.y,
+            self.group,
+            marks=self.marks,
+            low="low" if banded else "",
+            high="high" if banded else "",
+            log_x=self.log_x,
+            log_y=self.log_y,
+            title=self.title,
+        )
 
     def draw(self, ax: Any) -> None:
         """Into matplotlib axes."""
@@ -152,10 +168,12 @@ class Result(Charted):
         return text[text.index("<svg") :]
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Dict[str, Any]:
-        bundle = super()._repr_mimebundle_(include, exclude) if self._curves() is not None else {}
-        bundle.setdefault("text/plain", repr(self))
-        bundle.setdefault("text/html", f"<p>{html.escape(repr(self))}</p>{self._svg()}")
-        return bundle
+        if self._curves() is None:
+            return {"text/plain": repr(self), "text/html": f"<p>{html.escape(repr(self))}</p>"}
+        # A picture without scripts beside the page: for readers that run none, and for paper.
+        bundle = super()._repr_mimebundle_(include, exclude)
+        svg = self._svg()
+        return {**bundle, "image/svg+xml": svg} if svg else bundle
 
 
 def _fields(result: Any) -> Dict[str, Any]:

@@ -33,6 +33,9 @@ class Figure(Charted):
         """The specification."""
         return self.spec
 
+    def __repr__(self) -> str:
+        return f"Figure({self.section}/{self.id}: {' '.join(self.caption.split())})"
+
 
 class Run:
     """A run opened for reading; works while another process writes it.

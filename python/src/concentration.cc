@@ -6,6 +6,7 @@
 #include "esscher/concentration/length.h"
 #include "esscher/json/concentration.h"
 #include "esscher/report/page_concentration.h"
+#include "esscher/report/setting.h"
 #include "python_measure.h"
 #include "rows.h"
 
@@ -85,7 +86,8 @@ StudyResult run_study(const Problem& problem, const StudyOptions& options, Outle
   const Study study(problem, options);
   StudyResult result = study.assemble(outlet.rows(study.cells()));
   outlet.keep_document("result", [&] { return to_json(result); });
-  outlet.keep([&] { return concentration_page(result, {}, {}); });
+  outlet.keep(
+      [&] { return with_setting(setting_of(problem), concentration_page(result, {}, {})); });
   outlet.close();
   return result;
 }

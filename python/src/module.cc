@@ -62,6 +62,7 @@ PYBIND11_MODULE(_esscher, m) {
   python::bind_heads(m);
   python::bind_windowed_head(m);
   python::bind_runs(m);
+  python::bind_charts(m);
   python::bind_sweep(m);
   python::bind_gradients(m);
 }

@@ -19,6 +19,7 @@ void bind_presets(pybind11::module_& m);
 void bind_heads(pybind11::module_& m);
 void bind_windowed_head(pybind11::module_& m);
 void bind_runs(pybind11::module_& m);
+void bind_charts(pybind11::module_& m);
 void bind_sweep(pybind11::module_& m);
 void bind_gradients(pybind11::module_& m);
 

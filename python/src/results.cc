@@ -11,6 +11,7 @@
 #include "esscher/report/page_flow.h"
 #include "esscher/report/page_training.h"
 #include "esscher/report/page_twins.h"
+#include "esscher/report/setting.h"
 #include "esscher/store/chain_run.h"
 #include "readouts.h"
 
@@ -145,7 +146,9 @@ py::dict run_flow(const FlowProblem& problem, Outlet& outlet) {
       [&] {
         FlowRecord record = assemble_flow(outlet.rows(flow_cells(problem)));
         outlet.keep_document("model", [&] { return flow_document(record); });
-        outlet.keep([&] { return flow_page(record, kRerun); });
+        outlet.keep([&] {
+          return with_setting(setting_of(problem.setup.task), flow_page(record, kRerun));
+        });
         outlet.close();
         return record;
       },
@@ -154,7 +157,8 @@ py::dict run_flow(const FlowProblem& problem, Outlet& outlet) {
 
 CompareResult run_compare(const CompareProblem& problem, Outlet& outlet) {
   CompareResult result = assemble_twins(outlet.rows(twin_cells(problem)));
-  outlet.keep([&] { return twins_page(result, kRerun); });
+  outlet.keep(
+      [&] { return with_setting(setting_of(problem.setup.task), twins_page(result, kRerun)); });
   outlet.close();
   return result;
 }
@@ -186,7 +190,10 @@ py::dict run_training(const TrainPlan& plan, Outlet& outlet) {
     });
     const TrainResult result = assemble_training(chain.trainer(), rows, plan.config.risk);
     outlet.keep_document("model", [&] { return train_document(result).at("parameters"); });
-    outlet.keep([&] { return training_page(result, risks_beside(result, plan.config), kRerun); });
+    outlet.keep([&] {
+      return with_setting(setting_of(plan.config.task, plan.config.length, plan.config.batch),
+                          training_page(result, risks_beside(result, plan.config), kRerun));
+    });
     outlet.close();
     return chain.trainer();
   };

@@ -33,7 +33,7 @@ def test_shortest_length_is_shortest():
 
 def test_chart_of_a_study():
     found = es.concentration(es.Sphere(2), T, MU, [5, 10], metrics=["output"], engine="direct", query_count=20, replicates=4)
-    spec = found._repr_mimebundle_()["application/vnd.vegalite.v5+json"]
+    spec = found.chart()
     assert [v["L"] for v in spec["data"]["values"]] == [5, 10]
     assert spec["encoding"]["y"]["scale"] == {"type": "log"}
     assert found.rows[0]["engine"] == "direct" and found.rows[0]["std_error"] > 0

@@ -43,7 +43,7 @@ def test_flow_times_and_chart():
     found = es.flow(TASK, t_end=2.0, times=[0.5, 1.0, 2.0])
     assert found.status == "t_end" and {0.5, 1.0, 2.0} <= set(found.t)
     bundle = found._repr_mimebundle_()
-    spec = bundle["application/vnd.vegalite.v5+json"]
+    spec = found.chart()
     assert len(spec["data"]["values"]) == len(found.t) and "Flow(" in bundle["text/plain"]
 
 

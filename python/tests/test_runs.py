@@ -37,7 +37,7 @@ def test_exports_and_report(run):
     assert run.document("nothing") is None and "sessions" in run.provenance()
     assert run.report_html().lstrip().lower().startswith("<!doctype html>")
     for figure in run.figures():
-        assert "application/vnd.vegalite.v5+json" in figure._repr_mimebundle_()
+        assert "<iframe" in figure._repr_mimebundle_()["text/html"] and "\n" not in repr(figure)
     assert "heads" in repr(run)
 
 

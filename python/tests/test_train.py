@@ -17,7 +17,7 @@ def test_learns_and_shows_itself():
     assert found.status == "finished" and found.steps == 400 and len(found.curve) == 8
     assert found.curve[-1].loss < 0.7 * found.curve[0].loss
     assert found.heads[0].U.shape == (4, 4)
-    assert "application/vnd.vegalite.v5+json" in found._repr_mimebundle_()
+    assert "text/html" in found._repr_mimebundle_()
 
 
 def test_same_bits_for_any_number_of_threads():

@@ -15,6 +15,7 @@
 
 #include "esscher/base/error.h"
 #include "esscher/base/parallel.h"
+#include "esscher/paper/claims.h"
 #include "esscher/paper/statements.h"
 #include "esscher/report/report.h"
 #include "esscher/store/exec.h"
@@ -115,6 +116,26 @@ void expect_drawable(const Figure& figure, const std::map<std::string, Sheet>& d
   EXPECT_TRUE(names_an_axis(figure.caption, drawn.titles)) << figure.caption;
 }
 
+// Every statement is a claim with hypotheses, numbers and controls that fail.
+void expect_claimed(const SectionReport& made) {
+  const Json claim = claim_json(made);
+  for (const char* key : {"id", "title", "text", "hypotheses", "tolerance", "verdict", "numbers",
+                          "conditions", "negative_controls", "command"}) {
+    EXPECT_TRUE(claim.contains(key)) << key;
+  }
+  ASSERT_FALSE(claim["numbers"].empty());
+  for (const Json& number : claim["numbers"]) EXPECT_TRUE(number["agrees"]) << number;
+  ASSERT_FALSE(claim["negative_controls"].empty());
+  for (const Json& control : claim["negative_controls"]) EXPECT_FALSE(control["agrees"]) << control;
+  std::size_t values = 0;
+  for (const Json& hypothesis : claim["hypotheses"]) {
+    EXPECT_NE(hypothesis["holds"], Json(false)) << hypothesis;
+    values += hypothesis["values"].size();
+  }
+  EXPECT_GT(values, 0u) << "hypotheses come with numbers";
+  EXPECT_GT(claim["tolerance"]["standard_errors"], 0);
+}
+
 void expect_readable(const SectionReport& made) {
   const Section& section = made.section;
   ASSERT_TRUE(section.verdict);
@@ -143,6 +164,7 @@ TEST_P(EachSection, HoldsAndCarriesWhatAReaderNeeds) {
   EXPECT_EQ(made.section.id, GetParam());
   EXPECT_EQ(made.section.title, s.title);
   expect_readable(made);
+  expect_claimed(made);
   EXPECT_THAT(made.section.verdict->status,
               ::testing::AnyOf(VerdictStatus::holds, VerdictStatus::holds_fitted))
       << made.section.verdict->text;

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "esscher/base/error.h"
+#include "esscher/report/chart_page.h"
 #include "esscher/report/data.h"
+#include "esscher/report/detail/table_html.h"
 #include "esscher/report/html.h"
 #include "esscher/report/page_json.h"
 #include "esscher/report/vega_lite.h"
@@ -64,6 +66,37 @@ TEST(Html, MathIsCheckedBeforeItIsTrusted) {
     EXPECT_THAT(math_html(bad), ::testing::StartsWith("<code>")) << bad;
     EXPECT_THAT(math_html(bad), Not(HasSubstr("<m"))) << bad;
   }
+}
+
+TEST(Html, NumbersAreWrittenForReaders) {
+  EXPECT_EQ(readable_numbers("at L = 1e6, 2.5e-07 and 4.253e+05"),
+            "at L = 10⁶, 2.5×10⁻⁷ and 4.253×10⁵");
+  for (const char* same : {"1.5", "e5", "x1e5", "1e", "1e5b", "0x1e-3z", "model-2e"}) {
+    EXPECT_EQ(readable_numbers(same), same);
+  }
+  EXPECT_EQ(prose_inline("ln L / L^{c/2} and b_{1} < 1e4 but `1e4^{x}`"),
+            "ln L / L<sup>c/2</sup> and b<sub>1</sub> &lt; 10⁴ but <code>1e4^{x}</code>");
+  EXPECT_EQ(prose_inline("open ^{ brace"), "open ^{ brace");
+}
+
+// Values are rounded to two digits of their error, and decimal points stand below each other.
+TEST(Html, TablesRoundToTheErrorAndAlign) {
+  PageTable table{.title = "t", .sheet = {{"L", "risk", "standard error", "flow"}, {}}};
+  table.sheet.add(10, 0.123456, 0.0042, "stationary");
+  table.sheet.add(100, 12.5, 0.31, "a long text that may be broken in lines");
+  table.sheet.add(1000, std::optional<double>(), std::optional<double>(), "t < 1");
+  const std::string html = table_html(table);
+  EXPECT_THAT(html, HasSubstr(">0.1235</td>"));
+  EXPECT_THAT(html, HasSubstr(">12.50\u2007\u2007</td>"));
+  EXPECT_THAT(html, HasSubstr("data-value=\"0.123456\""));
+  EXPECT_THAT(html, HasSubstr("<td class=\"num\">–")) << "what is absent stands with the numbers";
+  EXPECT_THAT(html, HasSubstr("t &lt; 1"));
+  PageTable plain{.title = "t", .sheet = {{"x"}, {}}};
+  plain.sheet.add(1.5);
+  plain.sheet.add(20.0);
+  plain.sheet.add(0.0625);
+  EXPECT_THAT(table_html(plain), HasSubstr(">20\u2008\u2007\u2007\u2007\u2007</td>"));
+  EXPECT_THAT(table_html(plain), HasSubstr(">1.5\u2007\u2007\u2007</td>"));
 }
 
 TEST(Html, CellTexts) {
@@ -142,6 +175,32 @@ TEST(Chart, NamesItsData) {
                ArgumentError);
   EXPECT_THROW(heatmap_chart({.data = "d", .x = "x", .y = "y", .value = {"v"}, .slider = "t"}),
                ArgumentError);
+}
+
+TEST(ChartPage, IsWholeAndKeepsMarkupAsData) {
+  const std::string html = chart_page(R"({"mark": "bar", "title": "</script><b>"})");
+  EXPECT_THAT(html, HasSubstr("default-src 'none'"));
+  EXPECT_THAT(html, Not(HasSubstr("</script><b>")));
+  EXPECT_EQ(html.find("http://"), std::string::npos);
+  EXPECT_THROW(chart_page("[1]"), FileError);
+  EXPECT_THROW(chart_page("{"), Error);
+}
+
+// One line counts the verdicts; sections of one command say it once; the setting stands in the head.
+TEST(Report, SumsUpWhatItSays) {
+  const Temporary tmp;
+  const auto run = small_run(tmp);
+  Page page{.title = "T", .lead = "lead", .setting = "Tokens are few."};
+  for (const VerdictStatus status :
+       {VerdictStatus::holds, VerdictStatus::holds, VerdictStatus::holds_fitted}) {
+    page.sections.push_back({.id = "s", .title = "S", .verdict = Verdict{status, "text"}});
+    page.sections.back().rerun = "esscher again";
+  }
+  const std::string html = report_html(run, page);
+  EXPECT_THAT(html, HasSubstr("Three statements: two hold, one holds with fitted constants."));
+  EXPECT_THAT(html, HasSubstr("Tokens are few."));
+  EXPECT_EQ(html.find("esscher again"), html.rfind("esscher again"));
+  EXPECT_EQ(page_from_json(page_json(page)).setting, page.setting);
 }
 
 TEST(Report, GenericWhenNothingIsStored) {

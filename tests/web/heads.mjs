@@ -16,7 +16,7 @@ const column = (index) => table.locator(`tbody tr td:nth-child(${index})`).allIn
 const numbers = async (index) => (await column(index)).map(Number);
 const rises = (values) => values.every((value, i) => i === 0 || values[i - 1] <= value);
 const titles = await table.locator("th").allInnerTexts();
-for (const title of ["lin_c", "control", "tau²", "ESS"]) {
+for (const title of ["error of the limit", "Gaussian keys would show", "τ²", "ESS"]) {
   const index = titles.findIndex((text) => text.trim() === title) + 1;
   const header = table.locator("th button", { hasText: new RegExp(`^${title}$`) });
   await header.click();

@@ -1,0 +1,170 @@
+#include "esscher/report/detail/table_html.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <optional>
+#include <vector>
+
+#include "esscher/base/error.h"
+#include "esscher/base/number_text.h"
+#include "esscher/report/html.h"
+
+namespace esscher {
+namespace {
+
+constexpr int kDigits = 4;              // of numbers without an error
+constexpr int kExactDigits = 6;         // of numbers whose error is zero
+constexpr std::size_t kShortText = 18;  // columns of such texts stay on one line
+
+std::optional<double> number_of(const Value& value) {
+  if (const double* x = std::get_if<double>(&value)) {
+    return std::isfinite(*x) ? std::optional(*x) : std::nullopt;
+  }
+  if (const auto* n = std::get_if<std::int64_t>(&value)) return static_cast<double>(*n);
+  if (const auto* L = std::get_if<Length>(&value)) {
+    return L->is_infinite() ? HUGE_VAL : static_cast<double>(L->count());
+  }
+  const auto* text = std::get_if<std::string>(&value);
+  if (text == nullptr || text->empty()) return std::nullopt;
+  if (*text == "∞") return HUGE_VAL;
+  char* end = nullptr;
+  const double x = std::strtod(text->c_str(), &end);
+  return *end == '\0' ? std::optional(x) : std::nullopt;
+}
+
+bool is_blank(const Value& value) {
+  if (std::holds_alternative<std::monostate>(value)) return true;
+  if (const double* x = std::get_if<double>(&value)) return !std::isfinite(*x);
+  const auto* text = std::get_if<std::string>(&value);
+  return text != nullptr && (text->empty() || *text == "–" || *text == "-" || *text == "none");
+}
+
+bool is_numeric(const Sheet& sheet, std::size_t column) {
+  bool any = false;
+  for (const Record& row : sheet.rows) {
+    if (number_of(row[column])) {
+      any = true;
+    } else if (!is_blank(row[column])) {
+      return false;
+    }
+  }
+  return any;
+}
+
+// The column whose standard error this one is.
+std::optional<std::size_t> errs(const Sheet& sheet, std::size_t column) {
+  const std::string& name = sheet.columns[column];
+  const std::string suffix = "_std_error";
+  if (name.size() > suffix.size() && name.ends_with(suffix)) {
+    const std::string of = name.substr(0, name.size() - suffix.size());
+    const auto found = std::find(sheet.columns.begin(), sheet.columns.end(), of);
+    if (found == sheet.columns.end()) return std::nullopt;
+    return static_cast<std::size_t>(found - sheet.columns.begin());
+  }
+  for (const char* word : {"error", "std_error", "standard error", "its error"}) {
+    if (name == word && column > 0 && is_numeric(sheet, column - 1)) return column - 1;
+  }
+  return std::nullopt;
+}
+
+// The value with two digits of its error.
+std::string rounded(double x, double error) {
+  const int last = static_cast<int>(std::floor(std::log10(error))) - 1;  // place of the last digit
+  const int first = x == 0 ? last : static_cast<int>(std::floor(std::log10(std::abs(x))));
+  const int digits = std::clamp(first - last + 1, 1, 12);
+  if (last >= 0 || first < -4) return brief(x, digits);
+  char text[64];
+  std::snprintf(text, sizeof text, "%.*f", -last, x);
+  return text;
+}
+
+std::string number_text(const Value& value, std::optional<double> error) {
+  const double* x = std::get_if<double>(&value);
+  if (x == nullptr) return cell_text(value);
+  if (!error) return brief(*x, kDigits);
+  return *error > 0 && std::isfinite(*error) ? rounded(*x, *error) : brief(*x, kExactDigits);
+}
+
+// Texts of one column, padded behind the decimal point so that points stand below each other.
+void align(std::vector<std::string>& texts) {
+  std::size_t longest = 0;
+  bool powers = false;
+  const auto decimals = [](const std::string& text) {
+    const auto point = text.find('.');
+    return point == std::string::npos ? std::size_t{0} : text.size() - point;  // with the point
+  };
+  for (const std::string& text : texts) {
+    powers = powers || text.find("×") != std::string::npos;
+    longest = std::max(longest, decimals(text));
+  }
+  if (powers || longest == 0) return;
+  for (std::string& text : texts) {
+    const std::size_t have = decimals(text);
+    for (std::size_t i = have; i < longest; ++i) text += i == 0 ? "\u2008" : "\u2007";
+  }
+}
+
+struct ShownColumn {
+  bool numeric = false;
+  bool short_text = true;
+  std::vector<std::string> texts = {};
+};
+
+ShownColumn column_of(const Sheet& sheet, std::size_t at) {
+  ShownColumn out{.numeric = is_numeric(sheet, at)};
+  std::optional<std::size_t> errors;
+  for (std::size_t i = 0; i < sheet.columns.size(); ++i) {
+    if (errs(sheet, i) == at) errors = i;
+  }
+  const bool is_error = errs(sheet, at).has_value();
+  for (const Record& row : sheet.rows) {
+    std::string text;
+    const double* x = std::get_if<double>(&row[at]);
+    if (is_error && x != nullptr && std::isfinite(*x)) {
+      text = brief(*x, 2);
+    } else if (out.numeric && !is_blank(row[at])) {
+      text = number_text(row[at], errors ? number_of(row[*errors]) : std::nullopt);
+    } else {
+      text = cell_text(row[at]);
+    }
+    text = readable_numbers(text);
+    out.short_text = out.short_text && text.size() <= kShortText;
+    out.texts.push_back(std::move(text));
+  }
+  if (out.numeric) align(out.texts);
+  return out;
+}
+
+}  // namespace
+
+std::string table_html(const PageTable& table) {
+  const Sheet& sheet = table.sheet;
+  std::vector<ShownColumn> columns;
+  for (std::size_t i = 0; i < sheet.columns.size(); ++i) columns.push_back(column_of(sheet, i));
+  std::string out = "<div class=\"table-wrap\" tabindex=\"0\" role=\"region\" aria-label=\"" +
+                    escape_html(table.title) + "\"><table class=\"sortable\">\n<caption>" +
+                    prose_inline(table.title) + "</caption>\n<thead><tr>";
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    out.append(columns[i].numeric ? "<th scope=\"col\" class=\"num\">" : "<th scope=\"col\">")
+        .append("<button type=\"button\">" + escape_html(sheet.columns[i]) + "</button></th>");
+  }
+  out += "</tr></thead>\n<tbody>\n";
+  for (std::size_t r = 0; r < sheet.rows.size(); ++r) {
+    out += "<tr>";
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      const std::optional<double> x = number_of(sheet.rows[r][i]);
+      out += columns[i].numeric      ? "<td class=\"num\""
+             : columns[i].short_text ? "<td class=\"short\""
+                                     : "<td";
+      if (columns[i].numeric && x) {
+        out += " data-value=\"" + (std::isinf(*x) ? std::string("Infinity") : to_text(*x)) + "\"";
+      }
+      out += ">" + escape_html(columns[i].texts[r]) + "</td>";
+    }
+    out += "</tr>\n";
+  }
+  return out + "</tbody></table></div>\n";
+}
+
+}  // namespace esscher
