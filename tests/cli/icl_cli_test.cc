@@ -296,7 +296,7 @@ TEST_F(Icl, ReportsHaveTheirFigures) {
       "--set train.steps=60 --set train.checkpoints=3 --set train.batch=8",
       "train");
   EXPECT_THAT(training["loss"], log_axis);
-  EXPECT_THAT(training["loss"], ::testing::HasSubstr(R"(The line \"Bayes\" is at)"));
+  EXPECT_THAT(training["loss"], ::testing::HasSubstr("The line “Bayes risk” is at"));
   EXPECT_THAT(training["parameters"], slider);
   auto twins = figures(
       "icl compare --set task.dim=2 --length 10,100 --set flow.log2_nodes=6 --set flow.points=9",
