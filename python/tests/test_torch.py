@@ -191,7 +191,7 @@ def test_a_twin_follows_a_module():
     assert list(table["step"]) == [0, 20, 40, 60]
     for row in found.rows:  # the sampled loss is that of the same law
         assert abs(row["loss"] - row["risk"]) < 6 * row["std_error"]
-    assert found.rows[-1]["risk"] < 0.9 * found.rows[0]["risk"] and "<svg" in found._repr_mimebundle_()["text/html"]
+    assert found.rows[-1]["risk"] < 0.9 * found.rows[0]["risk"] and "<iframe" in found._repr_mimebundle_()["text/html"]
     assert found.rows[0]["risk"] == es.risk(task, es.Readout(at.U, at.r), 20).value
     # Another module sees the same prompts.
     other = et.Trainer(et.Attention(U=torch.tensor(at.U), V=V), task, 20, predict=predict, batch=128)
