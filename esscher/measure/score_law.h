@@ -4,7 +4,7 @@
 //   E[g(s)] = sum_i p_i g(s_i)   E[g(s) x] = sum_i first_i g(s_i)   E[g(s)|x|^2] = sum_i second_i g(s_i)
 //
 // first_i is p_i E[x | s_i] and second_i is p_i E[|x|^2 | s_i]. This is all that expectations over
-// finite prompts ask of a law of tokens (prompt/exact_groups.h). The centre c [dv] is chosen by the
+// finite prompts ask of a law of tokens (prompt/group_integrals.h). The centre c [dv] is chosen by the
 // caller, usually as the value of an infinite prompt, so that small errors are no differences.
 //
 // Contract. For g(s) = y^j e^-y with y = t e^s, t > 0, j = 0, 1, 2, and for g(s) = e^s where its mean
