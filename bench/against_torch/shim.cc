@@ -1,4 +1,8 @@
 // The kernels as plain C functions for ctypes; float32 arrays, row-major.
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 #include <algorithm>
 #include <cstdint>
 #include <span>
@@ -12,6 +16,26 @@
 using esscher::Index;
 using esscher::Rows;
 using Floats = std::span<const float>;
+
+#if defined(__x86_64__)
+namespace {
+
+__attribute__((target("avx2,fma"))) double multiply_adds(Index rounds) {
+  __m256 sums[12];
+  for (__m256& sum : sums) sum = _mm256_set1_ps(1.0f);
+  const __m256 factor = _mm256_set1_ps(0.999f), step = _mm256_set1_ps(0.001f);
+  for (Index i = 0; i < rounds; ++i) {
+#pragma GCC unroll 12
+    for (__m256& sum : sums) sum = _mm256_fmadd_ps(sum, factor, step);
+  }
+  float total = 0;
+  for (const __m256& sum : sums) total += _mm256_cvtss_f32(sum);
+  // The sum is positive, but the compiler cannot know it and has to compute it.
+  return total > 0 ? 12.0 * 8 * 2 * static_cast<double>(rounds) : 0;
+}
+
+}  // namespace
+#endif
 
 extern "C" {
 
@@ -41,6 +65,40 @@ void shim_many(const float* queries, Index q, const float* keys, const float* va
   const auto result = esscher::tilt_many<float>(Rows<float>(queries, q, d), Rows<float>(keys, n, d),
                                                 Rows<float>(values, n, d));
   Eigen::Map<esscher::Matrix>(means, q, d) = result.mean;
+}
+
+void shim_many_double(const double* queries, Index q, const double* keys, const double* values,
+                      Index n, Index d, double* means) {
+  const auto result = esscher::tilt_many<double>(
+      Rows<double>(queries, q, d), Rows<double>(keys, n, d), Rows<double>(values, n, d));
+  Eigen::Map<esscher::Matrix>(means, q, d) = result.mean;
+}
+
+void shim_causal(const float* queries, Index q, const float* keys, const float* values, Index n,
+                 Index d, double* means) {
+  const auto result = esscher::tilt_causal<float>(
+      Rows<float>(queries, q, d), Rows<float>(keys, n, d), Rows<float>(values, n, d));
+  Eigen::Map<esscher::Matrix>(means, q, d) = result.mean;
+}
+
+// means, products [q,d]
+void shim_many_product(const float* queries, const float* r, Index q, const float* tokens, Index n,
+                       Index d, double* means, double* products) {
+  const auto result = esscher::tilt_many_product<float>(
+      Rows<float>(queries, q, d), Rows<float>(r, q, d), Rows<float>(tokens, n, d));
+  Eigen::Map<esscher::Matrix>(means, q, d) = result.mean;
+  Eigen::Map<esscher::Matrix>(products, q, d) = result.product;
+}
+
+// Runs `rounds` times twelve independent multiply-adds on eight floats and returns their number of
+// operations; 0 on processors without AVX2. Its time gives the peak of the machine.
+double shim_multiply_adds(Index rounds) {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? multiply_adds(rounds)
+                                                                         : 0;
+#else
+  return 0 * static_cast<double>(rounds);
+#endif
 }
 
 // K, Q, V [d,d], queries and cotangents [b,d] -> outputs [b,d], gradients in K, Q, V [d,d]

@@ -82,9 +82,10 @@ def check_gradients(program, length, batches):
     spread = torch.tensor(reference["std_error"], dtype=torch.float64)
     z = (rows.mean(0) - mean) / torch.sqrt(error**2 + spread**2 + 1e-24)
     worst = z.abs().max().item()
-    print(f"L = {length}: {z.numel()} means compared, largest |z| {worst:.2f}")
+    print(f"L = {length}: {z.numel()} means compared, largest |z| {worst:.2f}", file=sys.stderr)
     if not worst < 6:
         sys.exit("the two programs disagree; no timing")
+    return worst
 
 
 def train_torch(length, blocks):
@@ -115,17 +116,41 @@ def check_curves(program, length, runs):
 
 
 def time_torch(length, steps):
+    """CPU seconds of each step, on one thread."""
     model = Model()
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
     seconds = []
     for i in range(steps + 2):
-        start = time.perf_counter()
+        start = time.process_time()
         optimizer.zero_grad()
         loss_of(model, length).backward()
         optimizer.step()
         if i >= 2:
-            seconds.append(time.perf_counter() - start)
+            seconds.append(time.process_time() - start)
     return seconds
+
+
+def measure(program, length, steps, rounds):
+    """Seconds per step of both sides, in turns, so that both see the same machine."""
+    peer, best, medians = [], [], []
+    for _ in range(rounds):
+        peer += time_torch(length, steps)
+        result = ours(program, "--time", length, max(20, 40000 // length))
+        best.append(1e-9 * result["best_ns"])
+        medians.append(1e-9 * result["median_ns"])
+    return peer, best, medians
+
+
+def table_rows(build, rounds):
+    """Rows of bench/table. Gradients are compared first; whole loss curves are compared by this script alone."""
+    program = str(build / "bench/train_step_bench")
+    torch.set_num_threads(1)
+    for length, batches, steps in ((10, 300, 40), (100, 150, 20), (1000, 40, 6)):
+        worst = check_gradients(program, length, batches)
+        peer, best, medians = measure(program, length, steps, rounds)
+        yield {"section": "Training steps", "task": f"KQVO, d = {D}, batch {BATCH}, L = {length}", "unit": "ns per token",
+               "scale": 1e9 / (BATCH * length), "agreement": f"z {worst:.1f}",
+               "times": {"Esscher": medians, "PyTorch": peer}, "best": min(best), "remark": "gradients agree within their errors"}
 
 
 def main():
@@ -137,15 +162,10 @@ def main():
     print(f"torch {torch.__version__}, {BATCH} prompts, d = {D}, one thread; ns per token, best (median)")
     for length, steps, target in ((10, 40, 25), (100, 20, 60), (1000, 6, 60)):
         tokens = BATCH * length
-        peer, best, medians = [], [], []
-        for _ in range(25):  # in turns, so that both see the same machine
-            peer += time_torch(length, steps)
-            result = ours(program, "--time", length, max(20, 40000 // length))
-            best.append(result["best_ns"])
-            medians.append(result["median_ns"])
+        peer, best, medians = measure(program, length, steps, 25)
         peer = sorted(1e9 * s for s in peer)
         t_best, t_median = peer[0] / tokens, peer[len(peer) // 2] / tokens
-        o_best, o_median = min(best) / tokens, sorted(medians)[len(medians) // 2] / tokens
+        o_best, o_median = 1e9 * min(best) / tokens, 1e9 * sorted(medians)[len(medians) // 2] / tokens
         print(f"L = {length:5d}  torch {t_best:8.2f} ({t_median:8.2f})  esscher {o_best:6.2f} ({o_median:6.2f})"
               f"  ratio {t_best / o_best:6.1f} ({t_median / o_median:6.1f})  target {target}")
 

@@ -7,6 +7,7 @@
 #include "esscher/base/error.h"
 #include "esscher/base/parallel.h"
 #include "esscher/estimate/quantile.h"
+#include "esscher/tilt/many.h"
 
 namespace esscher {
 namespace {
@@ -100,13 +101,9 @@ void check_tokens(const Model& model, std::span<const Index> tokens) {
 }  // namespace
 
 Matrix softmax_head(const HeadInput& head) {
-  Matrix out(head.Q.rows(), head.V.cols());
-  for (Index i = 0; i < head.Q.rows(); ++i) {
-    Vector s = head.scale * (head.K.topRows(i + 1) * head.Q.row(i).transpose());
-    s = (s.array() - s.maxCoeff()).exp();
-    out.row(i) = (head.V.topRows(i + 1).transpose() * s / s.sum()).transpose();
-  }
-  return out;
+  const Matrix a = head.scale * head.Q;
+  const auto rows = [](const Matrix& x) { return Rows<double>(x.data(), x.rows(), x.cols()); };
+  return tilt_causal(rows(a), rows(head.K), rows(head.V)).mean;
 }
 
 Pass run_model(const Model& model, std::span<const Index> tokens, const HeadRule& rule) {

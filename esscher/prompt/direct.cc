@@ -10,7 +10,8 @@
 namespace esscher {
 namespace {
 
-using FloatRows = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+template <class T>
+using RowMatrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
 constexpr Index kChunkBytes = Index{16} << 20;
 
@@ -32,9 +33,6 @@ Vector log_weights(const Empirical& prompt) {
 void check_prompt(const char* where, const Attention& attention, Index d) {
   check_dimension(where, "tokens.d", d, attention.dim());
 }
-
-template <class T>
-using RowMatrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
 template <class T>
 void check_rows(const char* where, const Attention& attention, const Rows<T>& tokens) {
@@ -79,6 +77,37 @@ DirectResult finish(const Attention& attention, const TiltState& state, const Ve
   result.gradients.V = g * m.transpose();
   fill_key_query(attention, result.gradients);
   return result;
+}
+
+void check_cotangents(const char* where, const Attention& attention, const MatrixView& queries,
+                      const MatrixView& g) {
+  check_dimension(where, "queries.d", queries.cols(), attention.dim());
+  check_dimension(where, "g.d", g.cols(), attention.output_dim());
+  check_dimension(where, "g.n", g.rows(), queries.rows());
+}
+
+// Gradients summed over the rows, from zbar and C_hat V'g of each.
+AttentionGradients sum_gradients(const Attention& attention, const TiltRows& rows,
+                                 const MatrixView& queries, const MatrixView& g) {
+  AttentionGradients gradients;
+  gradients.U = rows.product.transpose() * queries;
+  gradients.V = g.transpose() * rows.mean;
+  fill_key_query(attention, gradients);
+  return gradients;
+}
+
+template <class T>
+DirectRows vjps(const char* where, const Attention& attention, const Rows<T>& tokens,
+                std::span<const T> log_weights, const MatrixView& queries, const MatrixView& g) {
+  check_cotangents(where, attention, queries, g);
+  const RowMatrix<T> a = (queries * attention.U().transpose()).template cast<T>();
+  const RowMatrix<T> r = (g * attention.V()).template cast<T>();
+  const TiltRows rows =
+      tilt_many_product<T>(Rows<T>(a.data(), a.rows(), a.cols()),
+                           Rows<T>(r.data(), r.rows(), r.cols()), tokens, log_weights);
+  if (!rows.mean.allFinite() || !rows.product.allFinite()) check_tokens(where, tokens);
+  return {rows.mean * attention.V().transpose(), rows.product * attention.U(),
+          sum_gradients(attention, rows, queries, g)};
 }
 
 template <class T>
@@ -177,6 +206,24 @@ DirectResult direct_vjp(const Attention& attention, const Rows<T>& tokens, const
   return finish(attention, state, z, g);
 }
 
+DirectRows direct_vjps(const Attention& attention, const Empirical& prompt,
+                       const MatrixView& queries, const MatrixView& g) {
+  check_prompt("direct_vjps", attention, prompt.dim());
+  const Vector b = log_weights(prompt);
+  return vjps("direct_vjps", attention, rows_of(prompt.tokens()), as_span(b), queries, g);
+}
+
+template <class T>
+DirectRows direct_vjps(const Attention& attention, const Rows<T>& tokens, const MatrixView& queries,
+                       const MatrixView& g) {
+  check_rows("direct_vjps", attention, tokens);
+  return vjps<T>("direct_vjps", attention, tokens, {}, queries, g);
+}
+
+template DirectRows direct_vjps(const Attention&, const Rows<float>&, const MatrixView&,
+                                const MatrixView&);
+template DirectRows direct_vjps(const Attention&, const Rows<double>&, const MatrixView&,
+                                const MatrixView&);
 template Matrix direct_outputs(const Attention&, const Rows<float>&, const MatrixView&);
 template Matrix direct_outputs(const Attention&, const Rows<double>&, const MatrixView&);
 template DirectResult direct_vjp(const Attention&, const Rows<float>&, const VectorView&,
@@ -206,20 +253,13 @@ DirectResult direct_vjp(const Attention& attention, const NpyReader& tokens, con
 DirectBatch direct_batch(const Attention& attention, const Rows<float>& tokens, Index length,
                          const MatrixView& queries, const MatrixView& g) {
   check_prompt("direct_batch", attention, tokens.d);
-  check_dimension("direct_batch", "queries.d", queries.cols(), attention.dim());
-  check_dimension("direct_batch", "g.d", g.cols(), attention.output_dim());
-  check_dimension("direct_batch", "g.n", g.rows(), queries.rows());
-  const FloatRows a = (queries * attention.U().transpose()).cast<float>();
-  const FloatRows r = (g * attention.V()).cast<float>();
+  check_cotangents("direct_batch", attention, queries, g);
+  const RowMatrix<float> a = (queries * attention.U().transpose()).cast<float>();
+  const RowMatrix<float> r = (g * attention.V()).cast<float>();
   const TiltRows rows =
       tilt_batch<float>(Rows<float>(a.data(), a.rows(), a.cols()),
                         Rows<float>(r.data(), r.rows(), r.cols()), tokens, length);
-  DirectBatch result;
-  result.outputs = rows.mean * attention.V().transpose();
-  result.gradients.U = rows.product.transpose() * queries;
-  result.gradients.V = g.transpose() * rows.mean;
-  fill_key_query(attention, result.gradients);
-  return result;
+  return {rows.mean * attention.V().transpose(), sum_gradients(attention, rows, queries, g)};
 }
 
 }  // namespace esscher

@@ -41,6 +41,19 @@ template <class T>
 DirectResult direct_vjp(const Attention& attention, const Rows<T>& tokens, const VectorView& z,
                         const VectorView& g);
 
+// Many queries [q,d] and cotangents [q,dv] on the same tokens, as matrix products.
+struct DirectRows {
+  Matrix outputs;                // [q,dv]
+  Matrix z;                      // [q,d]: row i is the gradient in query i
+  AttentionGradients gradients;  // sums over the queries; z is empty
+};
+
+DirectRows direct_vjps(const Attention& attention, const Empirical& prompt,
+                       const MatrixView& queries, const MatrixView& g);
+template <class T>
+DirectRows direct_vjps(const Attention& attention, const Rows<T>& tokens, const MatrixView& queries,
+                       const MatrixView& g);
+
 // Row i: the output of the first lengths[i] tokens [lengths,dv]; lengths increasing.
 Matrix direct_prefixes(const Attention& attention, const Empirical& prompt, const VectorView& z,
                        std::span<const Index> lengths);

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "esscher/base/parallel.h"
@@ -20,8 +23,9 @@ using detail::ManyTask;
 // The number of prompts in one piece of parallel work.
 constexpr Index kPromptsPerTask = 8;
 
-// The number of leaves that tilt_many computes at once.
-constexpr Index kWave = 256;
+// The number of pairs of a block of queries and a leaf that are computed at once. It bounds the
+// memory of their sums.
+constexpr Index kWave = 1024;
 
 struct MergeManySums {
   void operator()(ManySums& left, const ManySums& right) const {
@@ -30,20 +34,109 @@ struct MergeManySums {
       const double max = left.norm[q] == 0 ? right.max[q] : std::max(left.max[q], right.max[q]);
       const double a = left.norm[q] == 0 ? 0 : std::exp(left.max[q] - max);
       const double b = std::exp(right.max[q] - max);
+      if (left.product.size() > 0) merge_products(left, right, q, a, b);
       left.norm[q] = a * left.norm[q] + b * right.norm[q];
       left.sum.row(q) = a * left.sum.row(q) + b * right.sum.row(q);
       left.max[q] = max;
     }
   }
+
+  // The covariance of the union has a term for the gap between the means of its parts.
+  static void merge_products(ManySums& left, const ManySums& right, Index q, double a, double b) {
+    left.product.row(q) = a * left.product.row(q) + b * right.product.row(q);
+    if (left.norm[q] != 0) {
+      const double n1 = a * left.norm[q], n2 = b * right.norm[q];
+      const double gap = left.t_sum[q] / left.norm[q] - right.t_sum[q] / right.norm[q];
+      left.product.row(q) += n1 * n2 / (n1 + n2) * gap *
+                             (left.sum.row(q) / left.norm[q] - right.sum.row(q) / right.norm[q]);
+    }
+    left.t_sum[q] = a * left.t_sum[q] + b * right.t_sum[q];
+  }
 };
 
-ManySums neutral(Index q, Index dv) {
+ManySums neutral(Index q, Index dv, bool product) {
   return {Vector::Constant(q, -std::numeric_limits<double>::infinity()), Vector::Zero(q),
-          Matrix::Zero(q, dv)};
+          Vector::Zero(q), Matrix::Zero(q, dv), product ? Matrix(Matrix::Zero(q, dv)) : Matrix()};
 }
 
 void check_weight(const char* where, double norm) {
   if (norm == 0) throw DomainError(std::string(where) + ": no token with a positive weight");
+}
+
+// The sums of `task` over queries [q0, q0 + q) and the leaf of tokens that starts at `first`.
+template <class T>
+ManySums leaf_sums(ManyTask<T> task, Index q0, Index q, Index first) {
+  ManySums sums = neutral(q, task.values.d, task.r.n > 0);
+  const Index n = std::min(kTiltLeaf, task.keys.n - first);
+  task.visible += q0 - first;
+  if (task.visible + q <= 1) return sums;  // the last query sees visible + q - 1 tokens
+  task.queries = task.queries.slice(q0, q);
+  if (task.r.n > 0) task.r = task.r.slice(q0, q);
+  task.keys = task.keys.slice(first, n);
+  task.values = task.values.slice(first, n);
+  if (task.bias != nullptr) task.bias += first;
+  run_many(task, sums);
+  return sums;
+}
+
+// Blocks of queries and leaves of tokens are computed in any order, and each block is merged in the
+// order of its leaves.
+template <class T>
+TiltRows run_blocks(const char* where, const ManyTask<T>& task) {
+  const bool product = task.r.n > 0;
+  const Index queries = task.queries.n, dv = task.values.d;
+  TiltRows result{Matrix(queries, dv), Matrix(product ? queries : 0, product ? dv : 0),
+                  Vector(queries)};
+  const Index leaves = (task.keys.n + kTiltLeaf - 1) / kTiltLeaf;
+  const Index blocks = (queries + kQueryBlock - 1) / kQueryBlock;
+  const auto size = [&](Index block) {
+    return std::min(kQueryBlock, queries - block * kQueryBlock);
+  };
+  std::vector<ManySums> parts;
+  std::optional<simd::TreeFold<ManySums, MergeManySums>> fold;
+  const auto finish = [&](Index block) {
+    const ManySums total = fold->total();
+    for (Index i = 0; i < size(block); ++i) {
+      const Index row = block * kQueryBlock + i;
+      check_weight(where, total.norm[i]);
+      result.mean.row(row) = total.sum.row(i) / total.norm[i];
+      if (product) result.product.row(row) = total.product.row(i) / total.norm[i];
+      result.log_sum_exp[row] = total.max[i] + std::log(total.norm[i]);
+    }
+  };
+  if (leaves == 0 && queries > 0) check_weight(where, 0);
+  for (Index start = 0; start < blocks * leaves; start += kWave) {
+    const Index count = std::min(kWave, blocks * leaves - start);
+    parts.resize(static_cast<std::size_t>(count));
+    parallel_for(count, [&](std::int64_t i) {
+      const Index block = (start + i) / leaves, leaf = (start + i) % leaves;
+      parts[static_cast<std::size_t>(i)] =
+          leaf_sums(task, block * kQueryBlock, size(block), leaf * kTiltLeaf);
+    });
+    for (Index i = 0; i < count; ++i) {
+      const Index block = (start + i) / leaves, leaf = (start + i) % leaves;
+      if (leaf == 0) fold.emplace(neutral(size(block), dv, product));
+      fold->push(std::move(parts[static_cast<std::size_t>(i)]));
+      if (leaf == leaves - 1) finish(block);
+    }
+  }
+  return result;
+}
+
+template <class T>
+ManyTask<T> make_task(const char* where, const Rows<T>& queries, const Rows<T>& keys,
+                      const Rows<T>& values, std::span<const T> log_weights) {
+  check_dimension(where, "queries.d", queries.d, keys.d);
+  check_dimension(where, "values.n", values.n, keys.n);
+  if (!log_weights.empty()) {
+    check_dimension(where, "log_weights", static_cast<long>(log_weights.size()), keys.n);
+  }
+  ManyTask<T> task;
+  task.queries = queries;
+  task.keys = keys;
+  task.values = values;
+  task.bias = log_weights.empty() ? nullptr : log_weights.data();
+  return task;
 }
 
 }  // namespace
@@ -51,36 +144,29 @@ void check_weight(const char* where, double norm) {
 template <class T>
 TiltRows tilt_many(const Rows<T>& queries, const Rows<T>& keys, const Rows<T>& values,
                    std::span<const T> log_weights) {
-  check_dimension("tilt_many", "queries.d", queries.d, keys.d);
-  check_dimension("tilt_many", "values.n", values.n, keys.n);
-  if (!log_weights.empty()) {
-    check_dimension("tilt_many", "log_weights", static_cast<long>(log_weights.size()), keys.n);
+  return run_blocks("tilt_many", make_task("tilt_many", queries, keys, values, log_weights));
+}
+
+template <class T>
+TiltRows tilt_causal(const Rows<T>& queries, const Rows<T>& keys, const Rows<T>& values) {
+  if (queries.n > keys.n) {
+    throw_argument("tilt_causal", "queries.n", std::to_string(queries.n),
+                   "at most the number of tokens, " + std::to_string(keys.n));
   }
-  TiltRows result{Matrix(queries.n, values.d), Matrix(), Vector(queries.n)};
-  const Index leaves = (keys.n + kTiltLeaf - 1) / kTiltLeaf;
-  for (Index q0 = 0; q0 < queries.n; q0 += kQueryBlock) {
-    const Index q = std::min(kQueryBlock, queries.n - q0);
-    simd::TreeFold<ManySums, MergeManySums> fold(neutral(q, values.d));
-    std::vector<ManySums> parts;
-    for (Index start = 0; start < leaves; start += kWave) {
-      const Index count = std::min(kWave, leaves - start);
-      parts.assign(static_cast<std::size_t>(count), neutral(q, values.d));
-      parallel_for(count, [&](std::int64_t i) {
-        const Index first = (start + i) * kTiltLeaf, n = std::min(kTiltLeaf, keys.n - first);
-        const ManyTask<T> task{queries.slice(q0, q), keys.slice(first, n), values.slice(first, n),
-                               log_weights.empty() ? nullptr : log_weights.data() + first};
-        run_many(task, parts[static_cast<std::size_t>(i)]);
-      });
-      for (ManySums& part : parts) fold.push(std::move(part));
-    }
-    const ManySums total = fold.total();
-    for (Index i = 0; i < q; ++i) {
-      check_weight("tilt_many", total.norm[i]);
-      result.mean.row(q0 + i) = total.sum.row(i) / total.norm[i];
-      result.log_sum_exp[q0 + i] = total.max[i] + std::log(total.norm[i]);
-    }
-  }
-  return result;
+  ManyTask<T> task = make_task<T>("tilt_causal", queries, keys, values, {});
+  task.visible = keys.n - queries.n + 1;
+  return run_blocks("tilt_causal", task);
+}
+
+template <class T>
+TiltRows tilt_many_product(const Rows<T>& queries, const Rows<T>& r, const Rows<T>& tokens,
+                           std::span<const T> log_weights) {
+  constexpr const char* where = "tilt_many_product";
+  check_dimension(where, "r.n", r.n, queries.n);
+  check_dimension(where, "r.d", r.d, tokens.d);
+  ManyTask<T> task = make_task(where, queries, tokens, tokens, log_weights);
+  task.r = r;
+  return run_blocks(where, task);
 }
 
 template <class T>
@@ -128,6 +214,9 @@ TiltRows tilt_batch(const Rows<T>& queries, const Rows<T>& r, const Rows<T>& tok
 
 #define ESSCHER_INSTANTIATE(T)                                                                     \
   template TiltRows tilt_many(const Rows<T>&, const Rows<T>&, const Rows<T>&, std::span<const T>); \
+  template TiltRows tilt_causal(const Rows<T>&, const Rows<T>&, const Rows<T>&);                   \
+  template TiltRows tilt_many_product(const Rows<T>&, const Rows<T>&, const Rows<T>&,              \
+                                      std::span<const T>);                                         \
   template TiltRows tilt_batch(const Rows<T>&, const Rows<T>&, const Rows<T>&, Index);
 ESSCHER_INSTANTIATE(float)
 ESSCHER_INSTANTIATE(double)

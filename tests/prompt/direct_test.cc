@@ -58,6 +58,36 @@ TEST(Direct, ManyQueriesAgreeWithOne) {
   }
 }
 
+// The gradients of many queries are the sums of those of each, in double and in float.
+TEST(Direct, GradientsOfManyQueriesAgreeWithOne) {
+  const Problem p;
+  const Matrix tokens = random_matrix(Stream(8, 3), 777, 4);
+  const Empirical plain(tokens), weighted(tokens, random_matrix(Stream(7, 3), 777, 1).cwiseAbs());
+  const Matrix queries = random_matrix(Stream(9, 3), 70, 4),
+               g = random_matrix(Stream(14, 3), 70, 2);
+  const auto compare = [&](const DirectRows& got, const Empirical& prompt, double tolerance) {
+    AttentionGradients want{Vector(), Matrix::Zero(4, 4), Matrix::Zero(2, 4), Matrix::Zero(3, 4),
+                            Matrix::Zero(3, 4)};
+    for (Index i = 0; i < queries.rows(); ++i) {
+      const Vector z = queries.row(i), g_i = g.row(i);
+      const AttentionGradients one = p.attention.vjp(prompt, z, g_i);
+      EXPECT_TRUE(close(got.outputs.row(i).transpose(), p.attention(prompt, z), tolerance, 1.0));
+      EXPECT_TRUE(close(got.z.row(i).transpose(), one.z, tolerance, 1.0)) << i;
+      want.U += one.U;
+      want.V += one.V;
+      want.K += one.K;
+      want.Q += one.Q;
+    }
+    expect_same(got.gradients, want, tolerance);
+  };
+  compare(direct_vjps(p.attention, plain, queries, g), plain, 1e-12);
+  compare(direct_vjps(p.attention, weighted, queries, g), weighted, 1e-12);
+  const Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> floats =
+      tokens.cast<float>();
+  compare(direct_vjps(p.attention, Rows<float>(floats.data(), 777, 4), queries, g), plain, 5e-6);
+  EXPECT_THROW(direct_vjps(p.attention, plain, queries, g.topRows(3)), DimensionError);
+}
+
 TEST(Direct, PrefixesAgreeWithShorterPrompts) {
   const Problem p;
   const Matrix tokens = random_matrix(Stream(10, 3), 300, 4);
