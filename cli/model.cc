@@ -75,12 +75,16 @@ std::string effect_text(const std::vector<EffectRow>& rows) {
   std::string text = fmt::format("{:<10} {:>8} {:>9} {:>10} {:>22} {:>7} {:>8} {:>9}\n", "replaced",
                                  "nats", "change", "KL", "95 % interval", "top-1", "error", "W_O");
   for (const EffectRow& row : rows) {
-    text += fmt::format("{:<10} {:>8.4f} {:>+9.4f} {:>10.5f} {:>22} {:>7.3f} {:>8.4f} {:>9.5f}\n",
-                        row.plan, row.nats, row.nats_replaced - row.nats, row.kl,
-                        fmt::format("{:.5f} .. {:.5f}", row.kl_low, row.kl_high), row.top1,
-                        row.error, row.wo_error);
+    text += fmt::format(
+        "{:<10} {:>8.4f} {:>+9.4f} {:>10.5f} {:>22} {:>7.3f} {:>8.4f} {:>9.5f}\n", row.plan,
+        row.nats, row.nats_replaced - row.nats, row.kl,
+        fmt::format("{:.5f} .. {:.5f}{}", row.kl_low, row.kl_high, row.heavy ? " !" : ""), row.top1,
+        row.error, row.wo_error);
   }
   const EffectRow& plan = rows.front();
+  if (std::any_of(rows.begin(), rows.end(), [](const EffectRow& row) { return row.heavy; })) {
+    text += "!: the interval cannot be trusted; longer texts help.\n";
+  }
   return text + fmt::format("state: {} numbers instead of {}, {} bytes instead of {} in float32\n",
                             plan.state, plan.cache, 4 * plan.state, 4 * plan.cache);
 }

@@ -16,6 +16,15 @@ double quantile(std::vector<double> values, double p) {
   return 0.5 * (*std::max_element(values.begin(), values.begin() + rank) + high);
 }
 
+Estimate median_estimate(const std::vector<double>& draws, Engine engine) {
+  const double half = 0.98 / std::sqrt(static_cast<double>(draws.size()));
+  const double width = order_statistic(draws, 0.5 + half) - order_statistic(draws, 0.5 - half);
+  return {.value = median(draws),
+          .std_error = width / (2 * 1.96),
+          .n = static_cast<std::int64_t>(draws.size()),
+          .engine = engine};
+}
+
 double order_statistic(std::vector<double> values, double share) {
   if (values.empty()) return 0;
   const double n = static_cast<double>(values.size());

@@ -5,6 +5,8 @@
 
 #include <vector>
 
+#include "esscher/base/estimate.h"
+
 namespace esscher {
 
 // 0 of nothing; p is clamped to [0, 1].
@@ -15,6 +17,9 @@ double quantile(std::vector<double> values, double p);
 // p-quantile of their law, so [order_statistic(p - h), order_statistic(p + h)] misses it exactly if
 // B leaves (n (p - h), n (p + h)], whatever the law is.
 double order_statistic(std::vector<double> values, double share);
+
+// The median of draws, with a standard error from the order statistics that hold it with 95 %.
+Estimate median_estimate(const std::vector<double>& draws, Engine engine);
 
 inline double median(const std::vector<double>& values) { return quantile(values, 0.5); }
 

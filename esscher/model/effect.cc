@@ -6,14 +6,13 @@
 #include <mutex>
 
 #include "esscher/base/error.h"
+#include "esscher/estimate/block_interval.h"
 #include "esscher/estimate/quantile.h"
-#include "esscher/random/stream.h"
 
 namespace esscher {
 namespace {
 
 constexpr Index kRows = 32;  // positions whose probabilities are held at a time
-constexpr int kResamples = 1000;
 
 // One number per judged position.
 struct Positions {
@@ -51,34 +50,6 @@ double mean(const std::vector<double>& x) {
   double sum = 0;
   for (const double value : x) sum += value;
   return sum / static_cast<double>(x.size());
-}
-
-// The 95 % interval of the mean over resampled blocks of neighbours.
-std::pair<double, double> block_interval(const std::vector<double>& x) {
-  std::vector<double> sums;
-  std::vector<double> counts;
-  for (std::size_t first = 0; first < x.size(); first += kBlock) {
-    const std::size_t end = std::min(x.size(), first + kBlock);
-    double sum = 0;
-    for (std::size_t i = first; i < end; ++i) sum += x[i];
-    sums.push_back(sum);
-    counts.push_back(static_cast<double>(end - first));
-  }
-  std::vector<double> means;
-  for (int r = 0; r < kResamples; ++r) {
-    const Stream stream = Stream(0xb10c).split(static_cast<std::uint64_t>(r));
-    double sum = 0;
-    double count = 0;
-    for (std::size_t i = 0; i < sums.size(); ++i) {
-      const auto drawn =
-          static_cast<std::size_t>(stream.uniform(i) * static_cast<double>(sums.size()));
-      const std::size_t at = std::min(drawn, sums.size() - 1);
-      sum += sums[at];
-      count += counts[at];
-    }
-    means.push_back(sum / count);
-  }
-  return {quantile(means, 0.025), quantile(means, 0.975)};
 }
 
 // Errors of heads beside the softmax of the same input, gathered while a pass runs.
@@ -187,7 +158,10 @@ EffectRow EffectStudy::measure(const std::string& name, const HeadPlan& plan) co
   row.nats = mean(all.nats);
   row.nats_replaced = mean(all.nats_replaced);
   row.kl = mean(all.kl);
-  std::tie(row.kl_low, row.kl_high) = block_interval(all.kl);
+  const BlockInterval interval = block_interval(all.kl, kBlock);
+  row.kl_low = interval.low < 0 ? 0 : interval.low;  // nan stays nan
+  row.kl_high = interval.high;
+  row.heavy = interval.heavy;
   row.top1 = static_cast<double>(all.same) / static_cast<double>(row.tokens);
   std::vector<double> everywhere;
   for (Index l = 0; l < spec.layers; ++l) {

@@ -3,7 +3,7 @@
 //   nats = mean of -log p(next word),   KL = mean of sum_w p(w) log(p(w)/p'(w))
 //
 // with p of the original model and p' of the replaced one. Neighbouring positions depend on each
-// other, so the interval of KL resamples blocks of kBlock positions (1000 resamples, 95 %).
+// other, so the 95 % interval of KL resamples blocks of kBlock positions (estimate/block_interval.h).
 //
 // Errors of heads are measured in the replaced pass, on what enters the head there: T_s against the
 // softmax T of the same queries, keys and values. Relative errors are |T_s - T| / |T|, medians over
@@ -42,6 +42,7 @@ struct EffectRow {
   double nats = 0;   // original
   double nats_replaced = 0;
   double kl = 0, kl_low = 0, kl_high = 0;
+  bool heavy = false;
   double top1 = 0;             // share of positions with the same most likely word
   double error = 0;            // median over replaced heads
   double wo_error = 0;         // largest over layers
@@ -57,6 +58,7 @@ struct EffectRow {
     column("kl", row.kl, "nats", "divergence from the original model, per token");
     column("kl_low", row.kl_low, "nats", "lower end of its 95 % interval over blocks");
     column("kl_high", row.kl_high, "nats", "upper end");
+    column("heavy", row.heavy, "", "whether the interval cannot be trusted");
     column("top1", row.top1, "", "share of positions with the same most likely word");
     column("error", row.error, "", "relative error of replaced heads, median");
     column("wo_error", row.wo_error, "", "|W_O error| / |residual|, largest over layers");

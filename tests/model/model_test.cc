@@ -59,6 +59,21 @@ Texts small_texts() {
   return texts;
 }
 
+// The kernel under a causal mask against the definition, query by query.
+TEST(Model, TheSoftmaxHeadIsCausalAttention) {
+  const HeadInput in{.Q = testing::random_matrix(Stream(1, 8), 131, 6),
+                     .K = testing::random_matrix(Stream(2, 8), 131, 6),
+                     .V = testing::random_matrix(Stream(3, 8), 131, 6),
+                     .scale = 0.4};
+  const Matrix got = softmax_head(in);
+  for (Index i = 0; i < in.Q.rows(); ++i) {
+    const Vector s = in.scale * (in.K.topRows(i + 1) * in.Q.row(i).transpose());
+    const Vector w = (s.array() - s.maxCoeff()).exp();
+    const Vector want = in.V.topRows(i + 1).transpose() * w / w.sum();
+    ASSERT_TRUE(testing::close(got.row(i).transpose(), want, 1e-13, 1.0)) << i;
+  }
+}
+
 TEST(Gemm, FloatProductsAreSums) {
   for (const Index n : {1, 5, 9}) {
     const MatrixF x = random_weights(60, n, 37);
