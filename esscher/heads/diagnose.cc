@@ -9,6 +9,7 @@
 #include "esscher/base/error.h"
 #include "esscher/estimate/quantile.h"
 #include "esscher/heads/control.h"
+#include "esscher/heads/dependence.h"
 #include "esscher/heads/detail/prefixes.h"
 #include "esscher/heads/detail/ratio.h"
 #include "esscher/heads/detail/score_law.h"
@@ -60,6 +61,14 @@ void fill_scores(const std::vector<PromptResult>& results, HeadDiagnosis& out) {
   });
   out.frozen = static_cast<double>(frozen) / static_cast<double>(results.size());
   out.dominant = dominant_share(results);
+}
+
+void fill_dependence(const Head& head, HeadDiagnosis& out) {
+  const std::optional<KeyDependence> found = key_dependence(head);
+  if (!found) return;
+  out.kappa = found->kappa;
+  out.kappa_low = found->low;
+  out.kappa_high = found->high;
 }
 
 // The control of a mixture where the exact engine reaches and something moves.
@@ -284,6 +293,7 @@ HeadDiagnosis diagnose(const Head& head, const HeadOptions& options) {
   out.causal = head.causal;
   out.scale = head.scale;
   fill_scores(results, out);
+  fill_dependence(head, out);
   fill_errors(results, models, out);
   fill_control(results, options.tolerance, out);
   fill_verdict(head, results, options, out);

@@ -136,6 +136,8 @@ struct HeadDiagnosis {
   double kurtosis = 3;                           // of the scores; 3 for Gaussian keys
   double top_weight = 0;                         // largest omega
   double dominant = 0;  // share of queries that give more than half their weight to one same key
+  // Dependence of neighbouring keys (heads/dependence.h); absent for fewer than 8 keys.
+  std::optional<double> kappa, kappa_low, kappa_high;
 
   SurrogateError mean_only, uncentred, gaussian, gaussian_split;
   double control_lin_c = 0;                 // exact, same n and moments, Gaussian keys
@@ -176,6 +178,11 @@ struct HeadDiagnosis {
     column("kurtosis", row.kurtosis, "", "kurtosis of the scores, 3 for Gaussian keys");
     column("top_weight", row.top_weight, "", "largest softmax weight");
     column("dominant", row.dominant, "", "share of queries that one same key dominates");
+    column("kappa", row.kappa, "",
+           "n keys in this order are worth n/kappa independent ones; absent for fewer than 8 keys");
+    column("kappa_low", row.kappa_low, "", "lower end of its 95 % interval");
+    column("kappa_high", row.kappa_high, "",
+           "upper end of its 95 % interval; inf if the keys are too few to show it");
     column("lin", row.gaussian.lin, "", "error of the Gaussian limit relative to |T|");
     column("lin_c", row.gaussian.lin_c, "", "the same relative to |T - mean V|");
     column("control_lin_c", row.control_lin_c, "", "lin_c of Gaussian keys, exact");

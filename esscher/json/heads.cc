@@ -28,6 +28,14 @@ Json shape_json(const HeadDiagnosis& head) {
           {"power", or_null(head.shape_power)}};
 }
 
+// high is null where the keys are too few to show how their correlation fades.
+Json kappa_json(const HeadDiagnosis& head) {
+  if (!head.kappa) return nullptr;
+  return {{"value", *head.kappa},
+          {"low", or_null(head.kappa_low)},
+          {"high", number(head.kappa_high.value_or(0))}};
+}
+
 Json mixture_json(const MixtureRow& row) {
   return {{"k", row.k},
           {"in_sample", error_json(row.in_sample)},
@@ -51,6 +59,7 @@ Json diagnosis_json(const HeadDiagnosis& head) {
   put(out, "kurtosis", head.kurtosis);
   put(out, "top_weight", head.top_weight);
   put(out, "dominant", head.dominant);
+  out["kappa"] = kappa_json(head);
   put(out, "lin", head.gaussian.lin);
   put(out, "lin_c", head.gaussian.lin_c);
   put(out, "control_lin_c", head.control_lin_c);

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "esscher/base/error.h"
+#include "esscher/heads/windowed_outputs.h"
 #include "esscher/io/strict_json.h"
 
 namespace esscher {
@@ -140,13 +141,7 @@ HeadRule planned_heads(const HeadPlan& plan, const ModelSpec& spec) {
     std::optional<WindowOptions> options = plan.at(in.layer, in.head);
     if (!options) return softmax_head(in);
     if (options->tail == Tail::rotary) options->rotary = rotary;
-    WindowedHead window(in.K.cols(), in.V.cols(), *options);
-    Matrix out(in.Q.rows(), in.V.cols());
-    for (Index i = 0; i < in.Q.rows(); ++i) {
-      window.push(in.K.row(i), in.V.row(i));
-      out.row(i) = window.attend(in.scale * in.Q.row(i).transpose()).transpose();
-    }
-    return out;
+    return windowed_outputs(*options, in.Q, in.K, in.V, in.scale);
   };
 }
 

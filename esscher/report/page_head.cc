@@ -43,6 +43,18 @@ PageTable surrogate_table(const HeadDiagnosis& head) {
   return table;
 }
 
+std::string kappa_text(const HeadDiagnosis& head) {
+  const double low = head.kappa_low.value_or(0), high = head.kappa_high.value_or(0);
+  if (!std::isfinite(high)) {
+    return fmt::format(
+        "about {} or more: the correlation does not fade within a quarter of the keys",
+        brief(*head.kappa, 2));
+  }
+  return fmt::format("{} (95 %: {} to {}); {} keys are worth {}", brief(*head.kappa, 3),
+                     brief(low, 3), brief(high, 3), head.n,
+                     brief(static_cast<double>(head.n) / std::max(1.0, *head.kappa), 3));
+}
+
 // The numbers of one head, each with what it covers.
 PageTable number_table(const HeadDiagnosis& head) {
   PageTable table{.title = head.causal ? "Numbers (causal head: each query sees the keys before it)"
@@ -55,6 +67,7 @@ PageTable number_table(const HeadDiagnosis& head) {
   sheet.add("effective sample size",
             fmt::format("{} of {} keys", brief_or_dash(head.ess, 3), head.n));
   sheet.add("frozen queries, n < e^τ²", brief(100 * head.frozen, 3) + " %");
+  if (head.kappa) sheet.add("dependence of neighbouring keys, κ", kappa_text(head));
   sheet.add("control, Gaussian keys",
             fmt::format("{} (exact, all {} queries)", brief_or_dash(head.control_lin_c, 3),
                         head.queries));

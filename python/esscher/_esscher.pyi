@@ -1,6 +1,6 @@
 """The compiled module. Private: use the names of ``esscher``."""
 
-from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple, Union
 
 from .types import Array, ArrayLike, Length, MeasureLike
 
@@ -227,6 +227,22 @@ class WindowedHead:
     @property
     def bytes(self) -> int: ...
 
+class HeadPlan:
+    def __init__(self, where: str, text: str) -> None: ...
+    def named(self) -> List[Tuple[int, int]]: ...
+    def outputs(
+        self,
+        layer: int,
+        head: int,
+        Q: ArrayLike,
+        K: ArrayLike,
+        V: ArrayLike,
+        scale: float,
+        causal: bool,
+        rotary: Optional[Tuple[float, str]],
+    ) -> Optional[Array]: ...
+
+def write_tensors(path: str, tensors: Mapping[str, ArrayLike]) -> None: ...
 def chart_page(spec: str) -> str: ...
 
 class Run:

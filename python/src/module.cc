@@ -61,6 +61,7 @@ PYBIND11_MODULE(_esscher, m) {
   python::bind_presets(m);
   python::bind_heads(m);
   python::bind_windowed_head(m);
+  python::bind_head_plan(m);
   python::bind_runs(m);
   python::bind_charts(m);
   python::bind_sweep(m);

@@ -18,6 +18,7 @@ void bind_train(pybind11::module_& m);
 void bind_presets(pybind11::module_& m);
 void bind_heads(pybind11::module_& m);
 void bind_windowed_head(pybind11::module_& m);
+void bind_head_plan(pybind11::module_& m);
 void bind_runs(pybind11::module_& m);
 void bind_charts(pybind11::module_& m);
 void bind_sweep(pybind11::module_& m);

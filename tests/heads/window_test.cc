@@ -8,6 +8,7 @@
 #include "esscher/base/error.h"
 #include "esscher/estimate/moments.h"
 #include "esscher/heads/window_control.h"
+#include "esscher/heads/windowed_outputs.h"
 #include "esscher/universal/free_energy.h"
 #include "esscher/universal/universal.h"
 #include "tests/testing.h"
@@ -253,6 +254,30 @@ TEST(Window, BadOptionsAreNamed) {
   head.push(Matrix::Zero(2, 4), Matrix::Zero(2, 3));
   EXPECT_THROW((void)head(Vector::Zero(3)), DimensionError);
   EXPECT_THROW((void)head(Vector::Zero(4), Tail::finite), CapabilityError);
+}
+
+TEST(WindowedOutputs, AreThoseOfALoop) {
+  const Prompt p = prompt_of(60, 4, 3);
+  const Matrix Q = random_matrix(Stream(31, 9), 60, 4);
+  const WindowOptions options{.window = 9, .heavy = 2};
+  const Matrix all = windowed_outputs(options, Q, p.keys, p.values, 0.3);
+  WindowedHead head(4, 3, options);
+  for (Index i = 0; i < 60; ++i) {
+    head.push(p.keys.row(i), p.values.row(i));
+    EXPECT_EQ(all.row(i).transpose(), head.attend(0.3 * Q.row(i).transpose())) << i;
+  }
+  // Queries at the end of a cache; without a mask all keys come first.
+  const WindowOptions light{.window = 9};
+  const Matrix last = Q.bottomRows(5);
+  const Matrix whole = windowed_outputs(light, Q, p.keys, p.values, 0.3);
+  EXPECT_EQ(windowed_outputs(light, last, p.keys, p.values, 0.3), whole.bottomRows(5));
+  const Matrix open = windowed_outputs(light, last, p.keys, p.values, 0.3, false);
+  EXPECT_EQ(open.row(4), whole.row(59));
+  EXPECT_NE(open.row(0), whole.row(55));
+  EXPECT_THROW((void)windowed_outputs(options, last, p.keys, p.values, 0.3), ArgumentError);
+  EXPECT_THROW((void)windowed_outputs(options, Q, p.keys, p.values, 0.3, false), ArgumentError);
+  EXPECT_THROW((void)windowed_outputs(light, Q, p.keys.topRows(9), p.values.topRows(9), 0.3),
+               ArgumentError);
 }
 
 }  // namespace

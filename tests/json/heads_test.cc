@@ -17,6 +17,9 @@ HeadDiagnosis sample() {
   head.tau2 = 1.5;
   head.tau2_low = 0.5;
   head.tau2_high = 2.5;
+  head.kappa = 3.5;
+  head.kappa_low = 2.5;
+  head.kappa_high = 4.5;
   head.gaussian = {.lin = 0.1, .lin_c = 0.3};
   head.gaussian_split = {.lin = 0.2, .lin_c = 0.4};
   head.linear_from = Length(12632);
@@ -71,6 +74,7 @@ TEST(DiagnosisJson, KeysAreTheContract) {
                                             "kurtosis",
                                             "top_weight",
                                             "dominant",
+                                            "kappa",
                                             "lin",
                                             "lin_c",
                                             "control_lin_c",
@@ -116,6 +120,7 @@ TEST(DiagnosisJson, KeysAreTheContract) {
                                 {"limit", 0.09},
                                 {"harm", 0.17},
                                 {"power", 0.95}}));
+  EXPECT_EQ(got["kappa"], (Json{{"value", 3.5}, {"low", 2.5}, {"high", 4.5}}));
   EXPECT_EQ(got["linear_from"], 12632);
   EXPECT_EQ(got["linear_from_text"], "12632");
   EXPECT_EQ(got["verdict_kind"], "linear_from");
@@ -128,6 +133,10 @@ TEST(DiagnosisJson, WhatAHeadDoesNotHaveIsNull) {
   head.shape_power.reset();
   EXPECT_TRUE(diagnosis_json(head)["shape"]["power"].is_null());
   head.shape_departure.reset();
+  head.kappa_high = std::numeric_limits<double>::infinity();
+  EXPECT_TRUE(diagnosis_json(head)["kappa"]["high"].is_null());
+  head.kappa.reset();
+  EXPECT_TRUE(diagnosis_json(head)["kappa"].is_null());
   const Json got = diagnosis_json(head);
   EXPECT_TRUE(got["shape"].is_null());
   EXPECT_TRUE(got["mixtures"][1]["split"].is_null());

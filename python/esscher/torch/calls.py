@@ -1,0 +1,88 @@
+"""One call of attention as a model makes it: what enters the softmax, and what its mask says."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Optional
+
+from .tensors import Tensor, torch
+
+
+@dataclass(eq=False)
+class Call:
+    """One call: Q [b,h,m,d], K [b,g,n,d], V [b,g,n,dv] as they enter the scores; g divides h.
+
+    ``module`` is the name of the module that calls, ``layer`` its number in the order in which modules are first called,
+    ``repeat`` how often it was called before. A causal call has no mask; its m queries belong to the last m keys. Any
+    other ``mask`` is added to the scores and broadcasts to [b,h,m,n]. ``W_O`` [out,h*dv] is the output projection of
+    ``torch.nn.MultiheadAttention``, and of a module with a linear ``out_proj``, ``o_proj`` or ``c_proj``; None elsewhere.
+
+    >>> import torch, esscher.torch as et
+    >>> layer = torch.nn.MultiheadAttention(4, 2, batch_first=True)
+    >>> x = torch.zeros(1, 3, 4)
+    >>> with et.record(layer) as calls:
+    ...     y, _ = layer(x, x, x)
+    >>> calls[0].Q.shape, calls[0].causal, calls[0].output().shape
+    (torch.Size([1, 2, 3, 2]), False, torch.Size([1, 2, 3, 2]))
+    """
+
+    module: str
+    layer: int
+    repeat: int
+    Q: Tensor
+    K: Tensor
+    V: Tensor
+    scale: float
+    mask: Optional[Tensor] = None
+    causal: bool = False
+    W_O: Optional[Tensor] = None
+
+    def output(self) -> Tensor:
+        """The softmax outputs of the heads, [b,h,m,dv]."""
+        group = self.Q.shape[1] // self.K.shape[1]
+        K, V = (x.repeat_interleave(group, 1) for x in (self.K, self.V))
+        scores = self.scale * self.Q @ K.transpose(-1, -2)
+        mask = causal_mask(scores, scores.shape[-1] - scores.shape[-2]) if self.causal else self.mask
+        return torch.softmax(scores if mask is None else scores + mask, -1) @ V
+
+
+def causal_mask(like: Tensor, ahead: int) -> Tensor:
+    """[m,n] for scores [..,m,n]: query i sees the keys up to i + ahead; -inf hides the others."""
+    zeros = torch.zeros(like.shape[-2:], dtype=like.dtype, device=like.device)
+    return zeros.masked_fill(torch.ones_like(zeros, dtype=torch.bool).triu(ahead + 1), -math.inf)
+
+
+def additive(mask: Tensor, like: Tensor, hidden: bool) -> Tensor:
+    """A mask of scores as numbers to add; a boolean one hides where it is ``hidden``."""
+    if mask.dtype not in (torch.bool, torch.uint8):
+        return mask.to(like.dtype)
+    hides = mask.bool() if hidden else ~mask.bool()
+    return torch.zeros(mask.shape, dtype=like.dtype, device=mask.device).masked_fill(hides, -math.inf)
+
+
+def settle_mask(call: Call) -> None:
+    """Writes what the mask says: nothing, causality, or itself. Models hide keys by -inf or by their least number."""
+    if call.mask is None:
+        return
+    mask = call.mask[..., : call.K.shape[-2]] if call.mask.shape[-1] > 1 else call.mask
+    hides = mask <= torch.finfo(mask.dtype).min / 2
+    call.mask = mask.masked_fill(hides, -math.inf)
+    if bool(((call.mask == 0) | hides).all()):
+        shape = torch.broadcast_shapes(hides.shape, (call.Q.shape[-2], call.K.shape[-2]))
+        ordered = causal_mask(torch.empty(shape), shape[-1] - shape[-2]) < 0
+        if bool((hides.expand(shape) == ordered).all()) and shape[-1] >= shape[-2]:
+            call.causal, call.mask = True, None
+        elif not bool(hides.any()):
+            call.mask = None
+
+
+def output_projection(module: Any) -> Optional[Tensor]:
+    """W_O [out,in] of a module that has a linear with one of the usual names."""
+    for name in ("out_proj", "o_proj", "c_proj"):
+        linear = getattr(module, name, None)
+        weight = getattr(linear, "weight", None)
+        if weight is not None:
+            # The Conv1D of GPT-2 in transformers keeps [in,out].
+            return weight.T if type(linear).__name__ == "Conv1D" else weight
+    return None

@@ -1,0 +1,174 @@
+"""Prompts of finite length inside a graph: universal functions, D(L) and risks, all exact over the tokens."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Optional, Tuple, Union
+
+import numpy as np
+
+from .. import _esscher
+from ..errors import CapabilityError
+from ..gradients import RiskFunction, risk_function, tables
+from ..icl import Readout
+from ..measures import measure
+from ..rules import hessian_times, node_slope
+from ..types import Length
+from .measures import AnyLaw, Gaussian
+from .tensors import Tensor, tensor_like, to_numpy, torch
+
+
+class _Node(torch.autograd.Function):  # type: ignore[misc]
+    """Column `which` of (H, k, dH, dk) at t = tau^2 [n]; its derivative is the column two to the right."""
+
+    @staticmethod
+    def forward(ctx: Any, t: Tensor, L: int, which: int) -> Tensor:
+        ctx.save_for_backward(t)
+        ctx.L, ctx.which = L, which
+        return tensor_like(tables(L).at(np.maximum(to_numpy(t).ravel(), 0.0))[:, which].reshape(t.shape), t)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        (t,) = ctx.saved_tensors
+        if ctx.which < 2:
+            return g * _Node.apply(t, ctx.L, ctx.which + 2), None, None
+        slope = node_slope(ctx.L, ctx.which, to_numpy(t).ravel())
+        return g * tensor_like(slope.reshape(t.shape), t), None, None
+
+
+def universal(L: int, t: Tensor) -> Tuple[Tensor, Tensor]:
+    """(H, k), k = (M2c/t - H)/t, of L scores of variance t = tau^2, twice differentiable in t.
+
+    >>> import torch, esscher as es, esscher.torch as et
+    >>> H, k = et.universal(100, torch.tensor(1.0, dtype=torch.float64))
+    >>> abs(H.item() - es.universal(100, 1.0).H) < 1e-10
+    True
+    """
+    x = t.to(torch.float64)
+    return _Node.apply(x, int(L), 0).to(t.dtype), _Node.apply(x, int(L), 1).to(t.dtype)
+
+
+def _gaussian(law: AnyLaw) -> Tuple[Tensor, Tensor]:
+    if isinstance(law, Gaussian):
+        return law.moments()
+    mu: Any = law
+    found = _esscher.gaussian_law(measure(mu))
+    if found is None:
+        raise CapabilityError("finite prompts inside a graph need Gaussian tokens")
+    return torch.as_tensor(found[0]), torch.as_tensor(found[1])
+
+
+def _scores(
+    law: AnyLaw, z: Tensor, U: Tensor, V: Optional[Tensor], score_scale: Union[float, Tensor]
+) -> Tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    m, G = _gaussian(law)
+    x = z.to(torch.float64)
+    a = score_scale * (x @ U.to(torch.float64).T)
+    W = torch.eye(G.shape[0], dtype=torch.float64) if V is None else V.to(torch.float64)
+    w = a @ G
+    return m, G, W, w, (a * w).sum(-1)
+
+
+def expected_output(
+    law: AnyLaw, z: Tensor, length: Length, *, U: Tensor, V: Optional[Tensor] = None,
+    score_scale: Union[float, Tensor] = 1.0,
+) -> Tensor:
+    """E[T_hat(z)] over prompts of this length = V m + (1 - H) V G U z, for queries z [..,d] and Gaussian tokens.
+
+    >>> import torch, esscher as es, esscher.torch as et
+    >>> one = torch.ones(1, dtype=torch.float64)
+    >>> et.expected_output(es.Gaussian([[1.0]]), one, 100, U=torch.eye(1))
+    tensor([0.9745], dtype=torch.float64)
+    """
+    m, _, W, w, t = _scores(law, z, U, V, score_scale)
+    H = torch.zeros_like(t) if length == math.inf else universal(int(length), t)[0]
+    return ((m + (1 - H)[..., None] * w) @ W.T).to(z.dtype)
+
+
+def mean_square_error(
+    law: AnyLaw, z: Tensor, length: Length, *, U: Tensor, V: Optional[Tensor] = None,
+    score_scale: Union[float, Tensor] = 1.0,
+) -> Tensor:
+    """E|T_hat(z) - T(z)|^2 over prompts of this length at queries z [..,d]; its mean over queries is D(L).
+
+    Gradients of first and second order in z, U, V, score_scale and the tensors of the law (Gaussian tokens).
+
+    >>> import torch, esscher as es, esscher.torch as et
+    >>> z = torch.ones(1, 1, dtype=torch.float64)
+    >>> D = et.mean_square_error(es.Gaussian([[1.0]]), z, 10**6, U=torch.eye(1, dtype=torch.float64)).mean()
+    >>> round(D.item() * 10**6, 5)
+    5.43645
+    """
+    _, G, W, w, t = _scores(law, z, U, V, score_scale)
+    if length == math.inf:
+        return torch.zeros_like(t).to(z.dtype)
+    H, k = universal(int(length), t)
+    Vw = w @ W.T
+    return ((Vw * Vw).sum(-1) * k + torch.trace(W @ G @ W.T) * H).to(z.dtype)
+
+
+# ---- risks
+
+
+class _Risk(torch.autograd.Function):  # type: ignore[misc]
+    @staticmethod
+    def forward(ctx: Any, U: Tensor, r: Tensor, f: RiskFunction) -> Tensor:
+        ctx.save_for_backward(U, r)
+        ctx.f = f
+        return tensor_like(f(Readout(to_numpy(U), to_numpy(r))), U)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        U, r = ctx.saved_tensors
+        dU, dr = _RiskSlope.apply(U, r, ctx.f)
+        return g * dU, g * dr, None
+
+
+class _RiskSlope(torch.autograd.Function):  # type: ignore[misc]
+    @staticmethod
+    def forward(ctx: Any, U: Tensor, r: Tensor, f: RiskFunction) -> Any:
+        ctx.save_for_backward(U, r)
+        ctx.f = f
+        slope = f.gradient(Readout(to_numpy(U), to_numpy(r)))[1]
+        return tensor_like(slope.U, U), tensor_like(slope.r, r)
+
+    @staticmethod
+    def backward(ctx: Any, gU: Tensor, gr: Tensor) -> Any:
+        """The Hessian is symmetric, so this is the derivative of the gradient along (gU, gr)."""
+        U, r = ctx.saved_tensors
+        D = r.numel()
+
+        def slope(x: Any) -> Any:
+            found = ctx.f.gradient(Readout(x[: D * D].reshape(D, D), x[D * D :]))[1]
+            return np.concatenate([found.U.ravel(), found.r])
+
+        at, v = (np.concatenate([to_numpy(x).ravel(), to_numpy(y)]) for x, y in ((U, r), (gU, gr)))
+        product = hessian_times(slope, at, v)
+        return tensor_like(product[: D * D].reshape(D, D), U), tensor_like(product[D * D :], r), None
+
+
+def risk(
+    task: Any,
+    U: Tensor,
+    r: Tensor,
+    length: Length,
+    *,
+    kind: str = "softmax",
+    function: Optional[RiskFunction] = None,
+    **options: Any,
+) -> Tensor:
+    """R_L(U, r), half the mean squared error of one head on prompts of this length, exact over the tokens.
+
+    U [D,D] and r [D], the last row of V, are tensors of the graph; gradients of first and second order. options are those
+    of ``esscher.risk_function``. In a loop make the function once and give it: its tables are kept.
+
+    >>> import torch, esscher as es, esscher.torch as et
+    >>> task = es.LinearRegressionTask(2)
+    >>> at = es.balanced_start(task)
+    >>> U, r = (torch.tensor(x, requires_grad=True) for x in at)
+    >>> et.risk(task, U, r, 50).backward()
+    >>> U.grad.shape, r.grad.shape
+    (torch.Size([3, 3]), torch.Size([3]))
+    """
+    f = risk_function(task, length, kind=kind, **options) if function is None else function
+    return _Risk.apply(U, r, f)

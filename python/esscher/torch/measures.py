@@ -1,0 +1,120 @@
+"""Measures inside a graph: of tensors, with gradients in them, and those of ``esscher``, as constants."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Optional, Tuple, Union
+
+from ..measures import Gaussian as NumpyGaussian
+from ..measures import Measure, measure
+from ..rules import cov_times, third_cumulant
+from .tensors import Tensor, tensor_like, to_numpy, torch
+
+
+class _TiltedMean(torch.autograd.Function):  # type: ignore[misc]
+    """m_a [n,d] at tilts a [n,d]."""
+
+    @staticmethod
+    def forward(ctx: Any, a: Tensor, mu: Measure) -> Tensor:
+        ctx.save_for_backward(a)
+        ctx.mu = mu
+        return tensor_like(mu.tilted_mean(to_numpy(a)), a)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        (a,) = ctx.saved_tensors
+        return _CovTimes.apply(a, g, ctx.mu), None
+
+
+class _CovTimes(torch.autograd.Function):  # type: ignore[misc]
+    """C_a v [n,d] at tilts a [n,d] for v [n,d]."""
+
+    @staticmethod
+    def forward(ctx: Any, a: Tensor, v: Tensor, mu: Measure) -> Tensor:
+        ctx.save_for_backward(a, v)
+        ctx.mu = mu
+        return tensor_like(cov_times(mu, to_numpy(a), to_numpy(v)), a)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        a, v = ctx.saved_tensors
+        slope = third_cumulant(ctx.mu, to_numpy(a), to_numpy(v), to_numpy(g))
+        return tensor_like(slope, a), _CovTimes.apply(a, g, ctx.mu), None
+
+
+@dataclass(frozen=True, eq=False)
+class Gaussian:
+    """N(mean, cov) of tensors cov [d,d] and mean [d], with gradients in both; half precisions are widened inside.
+
+    >>> import torch, esscher.torch as et
+    >>> cov = torch.eye(2).bfloat16().requires_grad_()
+    >>> y = et.attention(et.Gaussian(cov), torch.ones(2), U=torch.eye(2))
+    >>> y.sum().backward()
+    >>> cov.grad.dtype, cov.grad.tolist()
+    (torch.bfloat16, [[1.0, 1.0], [1.0, 1.0]])
+    """
+
+    cov: Tensor
+    mean: Optional[Tensor] = None
+
+    @property
+    def dim(self) -> int:
+        """d."""
+        return int(self.cov.shape[-1])
+
+    def moments(self) -> Tuple[Tensor, Tensor]:
+        """Mean and covariance in float64, in the graph."""
+        G = self.cov.to(torch.float64)
+        m = torch.zeros(self.dim, dtype=torch.float64) if self.mean is None else self.mean.to(torch.float64)
+        return m, (G + G.T) / 2
+
+    def tilted_mean(self, a: Tensor) -> Tensor:
+        """m + G a at tilts a [..,d]."""
+        m, G = self.moments()
+        return (m + a.to(torch.float64) @ G).to(a.dtype)
+
+    def numpy(self) -> NumpyGaussian:
+        """The same measure outside the graph."""
+        m, G = self.moments()
+        return NumpyGaussian(to_numpy(G), to_numpy(m))
+
+
+@dataclass(frozen=True, eq=False)
+class Empirical:
+    """A prompt of tokens [n,d] with equal weights, with gradients in the tokens.
+
+    >>> import torch, esscher.torch as et
+    >>> et.Empirical(torch.tensor([[0.0], [1.0]])).tilted_mean(torch.zeros(1))
+    tensor([0.5000])
+    """
+
+    tokens: Tensor
+
+    @property
+    def dim(self) -> int:
+        """d."""
+        return int(self.tokens.shape[-1])
+
+    def tilted_mean(self, a: Tensor) -> Tensor:
+        """The softmax mean at tilts a [..,d]."""
+        z = self.tokens.to(a.dtype)
+        return torch.softmax(a @ z.transpose(-1, -2), -1) @ z
+
+
+AnyLaw = Union[Gaussian, Empirical, Measure, Tensor, Any]
+
+
+def tilted_mean(law: AnyLaw, a: Tensor) -> Tensor:
+    """m_a = grad Lambda(a) at tilts a [..,d]: tensors of tokens, measures of tensors, and every measure of ``esscher``.
+
+    >>> import torch, esscher as es, esscher.torch as et
+    >>> et.tilted_mean(es.Rademacher(1), torch.tensor([1.0]))
+    tensor([0.7616])
+    """
+    if isinstance(law, (Gaussian, Empirical)):
+        return law.tilted_mean(a)
+    if isinstance(law, torch.Tensor):
+        return Empirical(law).tilted_mean(a)
+    mu = measure(law)
+    flat = a.reshape(-1, a.shape[-1])
+    return _TiltedMean.apply(flat, mu).reshape(a.shape)

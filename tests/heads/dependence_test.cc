@@ -1,0 +1,71 @@
+#include "esscher/heads/dependence.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "esscher/heads/diagnose.h"
+#include "esscher/measure/gaussian.h"
+#include "esscher/measure/stationary.h"
+#include "tests/testing.h"
+
+namespace esscher {
+namespace {
+
+using testing::random_matrix;
+
+Head head_of(const Matrix& keys) {
+  return make_head("keys", random_matrix(Stream(3), 4, keys.cols()), keys, keys, 0.3, false);
+}
+
+Matrix autoregression(double rho, Index d, Index n, const Stream& stream) {
+  const Matrix I = Matrix::Identity(d, d);
+  return Stationary::autoregressive(Gaussian(I), {rho * I}).sample(stream, n).tokens();
+}
+
+// Keys that follow AR(1) with coefficient 0.5 have kappa (1 + 0.5)/(1 - 0.5) = 3, independent ones 1.
+TEST(KeyDependence, IntervalsHoldTheKappaOfAnAutoregression) {
+  for (const Index d : {1, 4}) {
+    int held = 0, apart = 0;
+    double width = 0;
+    for (std::uint64_t r = 0; r < 200; ++r) {
+      const Matrix keys = autoregression(0.5, d, 1000, Stream(7, r));
+      const KeyDependence found = *key_dependence(head_of(keys));
+      held += found.low <= 3 && 3 <= found.high ? 1 : 0;
+      const KeyDependence alone = *key_dependence(head_of(random_matrix(Stream(8, r), 1000, d)));
+      apart += alone.low <= 1 && 1 <= alone.high ? 1 : 0;
+      width += (found.high - found.low) / 200;
+    }
+    EXPECT_GE(held, 174) << d;  // five binomial errors below 95 %
+    EXPECT_GE(apart, 174) << d;
+    // 2 * 1.96 kappa sqrt(2 (2 * 15 + 1)/1000) for the window of 5 kappa = 15.
+    EXPECT_TRUE(testing::close(width, 2 * 1.96 * 3 * std::sqrt(0.062), 0.1)) << d;
+  }
+}
+
+TEST(KeyDependence, KeysThatDriftHaveALowerBoundOnly) {
+  Matrix keys(400, 1);
+  for (Index l = 0; l < keys.rows(); ++l) keys(l, 0) = std::cos(0.004 * static_cast<double>(l));
+  const KeyDependence found = *key_dependence(head_of(keys));
+  EXPECT_TRUE(std::isinf(found.high));
+  EXPECT_GT(found.kappa, 50);
+  EXPECT_FALSE(key_dependence(head_of(keys.topRows(7))));
+}
+
+// A head reports what its keys say, of the first ones alone if there are many.
+TEST(KeyDependence, IsAColumnOfADiagnosis) {
+  HeadOptions options;
+  options.components = {};
+  options.windows = {};
+  const Matrix keys = autoregression(0.7, 3, kDependenceKeys + 500, Stream(9));
+  const HeadDiagnosis all = diagnose(head_of(keys), options);
+  const HeadDiagnosis first = diagnose(head_of(keys.topRows(kDependenceKeys)), options);
+  EXPECT_EQ(all.kappa, first.kappa);
+  EXPECT_LT(*all.kappa_low, 1.7 / 0.3);
+  EXPECT_GT(*all.kappa_high, 1.7 / 0.3);
+  EXPECT_FALSE(diagnose(head_of(keys.topRows(6)), options).kappa);
+}
+
+}  // namespace
+}  // namespace esscher
