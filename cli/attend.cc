@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/attend_head.h"
+#include "cli/attend_prompt.h"
 #include "cli/reference.h"
 #include "cli/rows.h"
 #include "cli/verbs.h"
@@ -24,6 +25,7 @@ struct AttendOptions {
   std::int64_t components = 1;
   bool derivatives = false;
   std::int64_t queries = 8;
+  std::string length;
 };
 
 AnyMeasure read_tokens(const Table& root) {
@@ -33,15 +35,11 @@ AnyMeasure read_tokens(const Table& root) {
   return prompt;
 }
 
-struct Reference {
-  AnyMeasure measure;
-  std::string origin;
-};
+using Reference = AttendReference;
 
 Reference read_reference(const Table& root, const AttendOptions& options, std::uint64_t seed,
-                         const AnyMeasure& prompt) {
+                         const Empirical& tokens) {
   if (!root.has("reference")) {
-    const auto& tokens = *prompt.as<Empirical>();
     if (options.reference != kMixtureFit) return {gaussian_fit(tokens), "gaussian-fit"};
     return {mixture_fit(tokens, static_cast<Index>(options.components), seed), options.reference};
   }
@@ -50,9 +48,9 @@ Reference read_reference(const Table& root, const AttendOptions& options, std::u
   }
   const Table table = root.table("reference");
   AnyMeasure measure = read_measure(table);
-  if (measure.dim() != prompt.dim()) {
+  if (measure.dim() != tokens.dim()) {
     table.fail_table("dimension is " + std::to_string(measure.dim()) + ", the tokens have " +
-                     std::to_string(prompt.dim()));
+                     std::to_string(tokens.dim()));
   }
   return {measure, "config"};
 }
@@ -101,8 +99,20 @@ void run_attend(const Globals& globals, const AttendOptions& options) {
   Config config = globals.load_config();
   set_tokens(config, options.tokens);
   const Table root = config.root();
+  if (root.has("prompt")) {
+    attend_prompt(
+        globals, config,
+        {.length = options.length, .derivatives = options.derivatives, .queries = options.queries},
+        [&](const Empirical& tokens) {
+          return read_reference(root, options, globals.seed, tokens);
+        });
+    return;
+  }
+  if (!options.length.empty()) {
+    throw ConfigError("--length is the length of a [prompt] with groups; there is no [prompt]");
+  }
   const AnyMeasure prompt = read_tokens(root);
-  const Reference reference = read_reference(root, options, globals.seed, prompt);
+  const Reference reference = read_reference(root, options, globals.seed, *prompt.as<Empirical>());
   const Attention attention = read_attention(root, prompt.dim());
   const RowOptions row_options{.linear = attention_is_linear(root),
                                .derivatives = options.derivatives};
@@ -140,9 +150,13 @@ void add_attend(const Command& app, Globals& globals) {
       "(\"limit\") and the Euclidean distance of the two outputs (\"error\"); the document's\n"
       "\"error\" is the root mean square over rows. The reference is the table [reference], or\n"
       "else the Gaussian with the tokens' mean and covariance, or a mixture fitted to them.\n"
+      "A [prompt] adds given tokens, the query's own token, sinks and position biases. Its groups\n"
+      "are averaged over: then a row has the expected output, its variance over prompts and the\n"
+      "expected weight of every part, beside the limit of the prompt.\n"
       "Examples:\n"
       "  esscher attend --tokens tokens.npy --set query.z=[1,0.5]\n"
       "  esscher attend --tokens 'model.safetensors#layer0.K' --set query.file=q.csv --json\n"
+      "  esscher attend --tokens tokens.npy --set query.z=[1,0.5] --set prompt.sink_logits=[2]\n"
       "  esscher attend --head 'm.safetensors#L0.H1' --surrogate s.safetensors --components 4\n"
       "  esscher attend --tokens tokens.npy --set query.z=[1,0.5] --set reference.type=rademacher "
       "--set reference.dim=2");
@@ -156,6 +170,8 @@ void add_attend(const Command& app, Globals& globals) {
   verb.option("--queries", options->queries, "queries to draw if [query] is a measure")
       .type_name("N")
       .between(std::int64_t{1}, std::int64_t{1000000});
+  verb.option("--length", options->length, "tokens of a [prompt] whose groups have shares")
+      .type_name("L");
   const auto head = std::make_shared<AttendHeadOptions>();
   const Option surrogate =
       verb.option("--surrogate", head->surrogate, "surrogates from `esscher heads --export`")

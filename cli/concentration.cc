@@ -70,23 +70,21 @@ Json document_of(const StudyResult& result, const Problem& problem, std::uint64_
   return document;
 }
 
+// CPU seconds, and what they were measured on.
+struct Cost {
+  double seconds = 0;
+  std::string basis;
+};
+
 // A piece of the study: one length of a closed form, or few queries at the shorter lengths. Prompts are
 // prefixes of each other, so the cost of sampling grows with the longest one.
-DryRun estimate(const Problem& problem, const StudyOptions& sweep, const Study& study) {
+Cost cost_of_part(const Problem& problem, StudyOptions sweep, const Study& study) {
   const Cells<PointRow> cells = study.cells();
-  DryRun plan{
-      .verb = "concentration",
-      .what = fmt::format("a study of {} metrics at {} lengths from {} to {}", sweep.metrics.size(),
-                          sweep.lengths.size(), sweep.lengths.front(), sweep.lengths.back()),
-      .engine = study.choice().reason,
-      .count = static_cast<std::int64_t>(cells.keys.size())};
-  const double count = static_cast<double>(plan.count);
   if (study.choice().engine == Engine::exact) {
     const double one = cpu_seconds([&] { (void)cells.compute(cells.keys.size() / 2); });
-    plan.cpu_seconds = one * count;
-    plan.basis = "measured on one cell";
-    return plan;
+    return {one * static_cast<double>(cells.keys.size()), "measured on one cell"};
   }
+  sweep.metrics = study.metrics();
   constexpr std::int64_t kProbeQueries = 2, kProbeReplicates = 2, kProbeLength = 100000;
   StudyOptions small = sweep;
   small.engine = study.choice().engine;
@@ -101,10 +99,26 @@ DryRun estimate(const Problem& problem, const StudyOptions& sweep, const Study& 
   const auto real = [](std::int64_t n) { return static_cast<double>(n); };
   const double queries = real(problem.nu ? sweep.queries : problem.points.rows());
   const double drawn = real(problem.nu ? kProbeQueries : piece.points.rows());
-  plan.cpu_seconds = seconds * queries / drawn * real(sweep.replicates) / real(small.replicates) *
-                     real(sweep.lengths.back()) / real(small.lengths.back());
-  plan.basis = fmt::format("measured on {} queries with {} prompts each, up to L = {}", drawn,
-                           small.replicates, small.lengths.back());
+  return {seconds * queries / drawn * real(sweep.replicates) / real(small.replicates) *
+              real(sweep.lengths.back()) / real(small.lengths.back()),
+          fmt::format("measured on {} queries with {} prompts each, up to L = {}", drawn,
+                      small.replicates, small.lengths.back())};
+}
+
+DryRun estimate(const Problem& problem, const StudyOptions& sweep, const Study& study) {
+  DryRun plan{
+      .verb = "concentration",
+      .what = fmt::format("a study of {} metrics at {} lengths from {} to {}", sweep.metrics.size(),
+                          sweep.lengths.size(), sweep.lengths.front(), sweep.lengths.back()),
+      .engine = study.choice().reason,
+      .count = static_cast<std::int64_t>(study.cells().keys.size())};
+  double seconds = 0;
+  for (const Study& part : study.parts()) {
+    const Cost cost = cost_of_part(problem, sweep, part);
+    seconds += cost.seconds;
+    plan.basis += (plan.basis.empty() ? "" : "; ") + cost.basis;
+  }
+  plan.cpu_seconds = seconds;
   return plan;
 }
 

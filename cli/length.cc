@@ -164,10 +164,11 @@ std::int64_t bound_answer(const Problem& problem, const LengthAnswer& answer,
 
 // How long the search takes depends on the answer, where prompts are sampled: they get longer until
 // the error is small enough. Without sampling D is looked at on a whole grid.
-DryRun estimate(const Problem& problem, const StudyOptions& sweep) {
+DryRun estimate(const Problem& problem, const StudyOptions& sweep, Metric metric) {
   constexpr std::int64_t kGrid = 28, kBisection = 20, kMiddle = 10000;
   StudyOptions one = sweep;
   one.lengths = {kMiddle};
+  one.metrics = {metric};
   const Study study(problem, one);
   DryRun plan{.verb = "length",
               .what = "a search for the shortest length",
@@ -204,7 +205,7 @@ void execute(const Globals& globals, const Flags& flags) {
   options.replicates = sweep.replicates;
   options.seed = globals.seed;
   if (globals.dry_run) {
-    print_dry_run(globals, estimate(problem, sweep));
+    print_dry_run(globals, estimate(problem, sweep, options.metric));
     return;
   }
   const LengthAnswer answer = shortest_length(problem, options);

@@ -30,7 +30,7 @@ std::optional<std::int64_t> crossing(const std::vector<StudyRow>& curve, const V
 }  // namespace
 
 Reach Study::reach(double fraction, const StudyResult& result) const {
-  const State& s = *state_;
+  const State& s = *states_.front();
   Reach out{.metric = result.metrics.at(0), .fraction = fraction};
   const LimitSize limit = result.limits.at(0);
   const double eps = fraction * fraction * limit.mean_square;

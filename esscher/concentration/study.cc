@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "esscher/base/error.h"
 #include "esscher/base/parallel.h"
@@ -60,33 +61,109 @@ std::vector<std::string> keys_of(const QueryPlan& plan, const StudyOptions& opti
   return keys;
 }
 
+QueryPlan plan_of(const Problem& problem, const StudyOptions& options,
+                  const std::vector<Metric>& metrics) {
+  return plan_queries(problem, {.metrics = metrics,
+                                .engine = options.engine,
+                                .queries = options.queries,
+                                .seed = options.seed,
+                                .longest = options.lengths.back()});
+}
+
+// The metrics that one engine serves together, those of the first metric first. Gradients in U, K
+// and Q may have another engine than the others.
+std::vector<std::vector<Metric>> metrics_by_engine(const Problem& problem,
+                                                   const StudyOptions& options) {
+  const std::vector<Metric>& all = options.metrics;
+  const bool first = reads_covariance(all.front());
+  std::vector<Metric> same, other;
+  for (const Metric metric : all) {
+    (reads_covariance(metric) == first ? same : other).push_back(metric);
+  }
+  if (options.engine != Engine::automatic || other.empty()) return {all};
+  const auto served_by = [&](bool covariance) {
+    const Matrix none(0, problem.mu.dim());
+    return choose_engine(options.engine, problem.tokens(), problem.attention, none, covariance)
+        .engine;
+  };
+  if (served_by(first) == served_by(!first)) return {all};
+  // Scores that reach too far for exact nodes leave one engine for all.
+  const Engine engine = plan_of(problem, options, same).choice.engine;
+  if (engine == plan_of(problem, options, other).choice.engine) return {all};
+  return {same, other};
+}
+
+std::string names_of(const std::vector<Metric>& metrics, const char* between) {
+  std::string out;
+  for (const Metric metric : metrics) {
+    out += (out.empty() ? "" : between) + std::string(name(metric));
+  }
+  return out;
+}
+
 }  // namespace
 
-Study::Study(Problem problem, StudyOptions options) {
+Study::Study(Problem problem, StudyOptions options) : metrics_(options.metrics) {
   check_options(options);
   check_problem("study", problem);
-  QueryPlan plan = plan_queries(problem, {.metrics = options.metrics,
-                                          .engine = options.engine,
-                                          .queries = options.queries,
-                                          .seed = options.seed,
-                                          .longest = options.lengths.back()});
+  for (std::vector<Metric>& metrics : metrics_by_engine(problem, options)) {
+    StudyOptions part = options;
+    part.metrics = std::move(metrics);
+    add_part(problem, std::move(part));
+  }
+  choice_ = states_.front()->plan.choice;
+  if (states_.size() == 1) return;
+  choice_.reason.clear();
+  for (const auto& state : states_) {
+    choice_.reason += (choice_.reason.empty() ? "" : "; ") +
+                      names_of(state->options.metrics, " and ") + ": " + state->plan.choice.reason;
+  }
+}
+
+void Study::add_part(const Problem& problem, StudyOptions options) {
+  QueryPlan plan = plan_of(problem, options, options.metrics);
   if (!problem.nu && plan.choice.engine != Engine::exact && options.replicates < 2) {
     throw_argument("study", "replicates", "1",
                    "at least 2 for given queries: one prompt shows no spread");
   }
   plan.choice.reason += query_text(plan, options);
   std::vector<std::string> keys = keys_of(plan, options);
-  state_ = std::make_shared<const State>(State{.problem = std::move(problem),
-                                               .options = std::move(options),
-                                               .plan = std::move(plan),
-                                               .keys = std::move(keys)});
+  states_.push_back(std::make_shared<const State>(State{.problem = problem,
+                                                        .options = std::move(options),
+                                                        .plan = std::move(plan),
+                                                        .keys = std::move(keys)}));
 }
 
-const EngineChoice& Study::choice() const { return state_->plan.choice; }
+std::vector<Study> Study::parts() const {
+  std::vector<Study> out;
+  for (const auto& state : states_) {
+    Study part;
+    part.metrics_ = state->options.metrics;
+    part.choice_ = state->plan.choice;
+    part.states_ = {state};
+    out.push_back(std::move(part));
+  }
+  return out;
+}
 
+// Keys name the metrics where there are two parts, so that neither takes the cells of the other.
 Cells<PointRow> Study::cells() const {
-  return {.keys = state_->keys, .compute = [state = state_](std::size_t i) {
-            return state->plan.average ? state->compute_average(i) : state->compute_queries(i);
+  std::vector<std::string> keys;
+  std::vector<std::pair<std::size_t, std::size_t>> place;
+  for (std::size_t p = 0; p < states_.size(); ++p) {
+    const State& state = *states_[p];
+    const std::string start =
+        states_.size() > 1 ? names_of(state.options.metrics, "+") + " " : std::string();
+    for (std::size_t i = 0; i < state.keys.size(); ++i) {
+      keys.push_back(start + state.keys[i]);
+      place.emplace_back(p, i);
+    }
+  }
+  return {.keys = std::move(keys),
+          .compute = [states = states_, place = std::move(place)](std::size_t cell) {
+            const auto [p, i] = place.at(cell);
+            const State& state = *states[p];
+            return state.plan.average ? state.compute_average(i) : state.compute_queries(i);
           }};
 }
 

@@ -6,6 +6,9 @@
 // Gaussian tokens and Gaussian queries: no sampling at all (gaussian_average.h). Otherwise queries
 // are drawn from nu (or given as points), each with its own prompts, and errors count both levels.
 // Mixture tokens and Gaussian queries sample no token, and queries by scrambled nets (queries.h).
+//
+// Engine::automatic is chosen for each metric. Where output and grad_v are exact and gradients in U, K
+// and Q are not, a study has two parts, each with queries of its own, and every row says its engine.
 #pragma once
 
 #include <cmath>
@@ -231,7 +234,11 @@ class Study {
  public:
   Study(Problem problem, StudyOptions options);
 
-  [[nodiscard]] const EngineChoice& choice() const;
+  // The engine of the first metric, and the reasons of all.
+  [[nodiscard]] const EngineChoice& choice() const { return choice_; }
+  // This study as studies of one engine each, the one of the first metric first.
+  [[nodiscard]] std::vector<Study> parts() const;
+  [[nodiscard]] const std::vector<Metric>& metrics() const { return metrics_; }
   [[nodiscard]] Cells<PointRow> cells() const;
   [[nodiscard]] StudyResult assemble(std::span<const PointRow> rows) const;
   // The length from which the root-mean-square error of the first metric is at most `fraction` of
@@ -240,7 +247,12 @@ class Study {
 
  private:
   struct State;
-  std::shared_ptr<const State> state_;
+  Study() = default;
+  void add_part(const Problem& problem, StudyOptions options);
+
+  std::vector<Metric> metrics_;
+  EngineChoice choice_;
+  std::vector<std::shared_ptr<const State>> states_;  // that of the first metric first
 };
 
 StudyResult study(const Problem& problem, const StudyOptions& options);

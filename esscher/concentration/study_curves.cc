@@ -260,7 +260,34 @@ Vector Study::State::fresh_query_values() const {
 }
 
 StudyResult Study::assemble(std::span<const PointRow> rows) const {
-  const State& s = *state_;
+  std::vector<StudyResult> parts;
+  for (const auto& state : states_) parts.push_back(state->assemble(rows));
+  StudyResult result = std::move(parts.front());
+  if (parts.size() == 1) return result;
+  parts.front() = result;
+  result.how = choice_.reason;
+  result.metrics = metrics_;
+  result.limits.clear();
+  result.rows.clear();
+  result.fits.clear();
+  result.regime.constants.clear();
+  for (const Metric metric : metrics_) {
+    for (const StudyResult& part : parts) {
+      const auto found = std::find(part.metrics.begin(), part.metrics.end(), metric);
+      if (found == part.metrics.end()) continue;
+      const auto k = static_cast<std::size_t>(found - part.metrics.begin());
+      const auto of_metric = [metric](const auto& item) { return item.metric == metric; };
+      result.limits.push_back(part.limits[k]);
+      result.regime.constants.push_back(part.regime.constants.at(k));
+      std::copy_if(part.rows.begin(), part.rows.end(), std::back_inserter(result.rows), of_metric);
+      std::copy_if(part.fits.begin(), part.fits.end(), std::back_inserter(result.fits), of_metric);
+    }
+  }
+  return result;
+}
+
+StudyResult Study::State::assemble(std::span<const PointRow> rows) const {
+  const State& s = *this;
   StudyResult result;
   result.how = s.plan.choice.reason;
   result.metrics = s.options.metrics;

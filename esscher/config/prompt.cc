@@ -25,7 +25,7 @@ PositionBias read_bias(const Table& prompt) {
       bias.width = table.integer("width", Range::between(1, kMostTokens));
       break;
     case BiasKind::table:
-      bias.values = table.numbers("values");
+      bias.values = table.log_weights("values");
       if (bias.values.empty()) table.fail("values", "at least one number");
       break;
   }
@@ -82,7 +82,7 @@ std::optional<Prompt> read_prompt(const Table& root) {
   if (table->has("given")) prompt.given = table->matrix("given");
   if (table->has("file")) prompt.given = read_matrix(table->file("file"));
   prompt.include_query = table->boolean_or("include_query", false);
-  if (table->has("sink_logits")) prompt.sink_logits = table->numbers("sink_logits");
+  if (table->has("sink_logits")) prompt.sink_logits = table->log_weights("sink_logits");
   prompt.bias = read_bias(*table);
   if (table->has("groups")) {
     for (const Table& group : table->tables("groups")) prompt.groups.push_back(read_group(group));

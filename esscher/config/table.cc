@@ -263,6 +263,17 @@ std::vector<double> Table::numbers(std::string_view key, Range range) const {
                     });
 }
 
+std::vector<double> Table::log_weights(std::string_view key) const {
+  return read_array(path(key), get(key), "an array of numbers",
+                    [](const std::string& at, const ConfigValue& item) {
+                      const auto x = to_number(item);
+                      if (!x || std::isnan(*x) || *x == std::numeric_limits<double>::infinity()) {
+                        fail_value(at, item, "a number or -inf");
+                      }
+                      return *x;
+                    });
+}
+
 std::vector<std::int64_t> Table::integers(std::string_view key, Range range) const {
   return read_array(path(key), get(key), "an array of integers",
                     [&](const std::string& at, const ConfigValue& item) {

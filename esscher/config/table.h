@@ -77,6 +77,8 @@ class Table {
   [[nodiscard]] std::vector<Length> lengths(std::string_view key) const;
 
   [[nodiscard]] std::vector<double> numbers(std::string_view key, Range range = {}) const;
+  // Log-weights: numbers, or -inf for a weight of 0.
+  [[nodiscard]] std::vector<double> log_weights(std::string_view key) const;
   [[nodiscard]] std::vector<std::int64_t> integers(std::string_view key, Range range = {}) const;
   [[nodiscard]] std::vector<std::string> texts(std::string_view key) const;
   [[nodiscard]] Vector vector(std::string_view key) const;  // [x, ..]

@@ -6,7 +6,7 @@
 //            of such groups without alibi: output and grad_v.
 //   direct   any measure that can be sampled: whole tokens are drawn and attended to.
 //
-// The choice is made here, before any work, and says why.
+// The choice is made here, before any work, and says why. A study makes it for each metric.
 #pragma once
 
 #include <string>

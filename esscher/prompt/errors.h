@@ -36,6 +36,8 @@ struct QueryError {
   std::vector<double> cov = {};
   // E of the total weight of every part of a prompt (part_names); empty for a measure alone.
   std::vector<double> weights = {};
+  // E T_hat [dv] and its standard errors; filled by prompt_averages() alone (prompt/averages.h).
+  Vector output = {}, output_error = {};
 };
 
 struct PromptOptions {

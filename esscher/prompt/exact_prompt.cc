@@ -121,6 +121,12 @@ double ExactPrompt::effective_sample_size(Length L) {
   return 1 / moments(Reading::output, L.is_infinite() ? kSaturated : L.count()).weights2;
 }
 
+double ExactPrompt::variance(Length L) {
+  if (L.is_infinite() && limit_) return 0;
+  const GroupMoments m = moments(Reading::output, L.is_infinite() ? kSaturated : L.count());
+  return std::max(0.0, m.square - m.mean.squaredNorm());
+}
+
 ErrorParts ExactPrompt::error_parts(Metric metric, Length L) {
   if (reads_covariance(metric)) {
     throw CapabilityError("exact engine: " + std::string(name(metric)) +

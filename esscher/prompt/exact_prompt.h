@@ -44,6 +44,7 @@ class ExactPrompt {
   // infinite.
   Vector expected_output(Length L);
   double effective_sample_size(Length L);  // 1 / E sum omega^2
+  double variance(Length L);               // E|T_hat - E T_hat|^2, also where there is no limit
   ErrorParts error_parts(Metric metric, Length L);
   Vector weights(Length L);  // [parts]
   ScoreFunctions score_functions(Length L);

@@ -22,6 +22,7 @@ struct Reference {
 };
 
 Reference reference(const Question& ask, const Prompt& prompt, const Vector& a) {
+  if (ask.about_zero) return {Vector::Zero(a.size()), Matrix()};
   const std::string none = no_limit_reason(prompt);
   if (none.empty()) {
     return {ask.mu.tilted_mean(a), ask.covariance() ? ask.mu.tilted_cov(a) : Matrix()};

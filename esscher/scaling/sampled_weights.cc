@@ -78,13 +78,7 @@ std::optional<Estimate> median_weight_square(const ScoreModel& scores, double f,
     const Vector s = prompt.tokens() * (f * layer.attention.tilt(layer.z));
     h[i] = weight_square(std::vector<double>(s.data(), s.data() + s.size()));
   }
-  // Half of the width that holds the median with 95 %.
-  const double half = 0.98 / std::sqrt(static_cast<double>(draws));
-  const double width = order_statistic(h, 0.5 + half) - order_statistic(h, 0.5 - half);
-  return Estimate{.value = median(h),
-                  .std_error = width / (2 * 1.96),
-                  .n = draws,
-                  .engine = scores.is_gaussian() ? Engine::sampled : Engine::direct};
+  return median_estimate(h, scores.is_gaussian() ? Engine::sampled : Engine::direct);
 }
 
 }  // namespace esscher

@@ -2,12 +2,46 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "esscher/base/error.h"
 #include "esscher/universal/token_moments.h"
 #include "esscher/universal/universal.h"
 
 namespace esscher {
+namespace {
+
+// Below this a product of a tabulated y^2 e^-y and a Gaussian has lost terms to underflow.
+constexpr double kSmallest = 1e-270;
+
+// log G_2(u), G_2 = int e^{2v - e^v} N(v; u, tau^2) dv, v = log y: the logarithm of the integrand is
+// concave, so its terms fall on both sides of the largest one.
+double log_second_moment(double u, double tau) {
+  const double variance = tau * tau;
+  double low = std::min(u, 0.0) - 1, high = std::max(u + 2 * variance, 1.0);
+  const auto slope = [&](double v) { return 2 - std::exp(v) - (v - u) / variance; };
+  high = std::min(high, 1.0);
+  for (int i = 0; i < 60; ++i) {
+    const double middle = 0.5 * (low + high);
+    (slope(middle) > 0 ? low : high) = middle;
+  }
+  const double peak = 0.5 * (low + high), step = std::min(TokenMoments::kStep, 0.3 * tau);
+  const auto exponent = [&](double v) {
+    return 2 * v - std::exp(v) - 0.5 * (v - u) * (v - u) / variance;
+  };
+  const double top = exponent(peak);
+  double sum = 1;
+  for (const double side : {-step, step}) {
+    for (long i = 1;; ++i) {
+      const double term = std::exp(exponent(peak + static_cast<double>(i) * side) - top);
+      sum += term;
+      if (term < 1e-18) break;
+    }
+  }
+  return top + std::log(sum * step / (tau * std::sqrt(2 * std::numbers::pi)));
+}
+
+}  // namespace
 
 // The integrand is log-concave and peaks where t sum e^s is of order 1, which is the bulk or the
 // largest score. Nodes go outwards from there, wider where the largest score decides.
@@ -31,7 +65,10 @@ double mean_weight_square(double n, double tau) {
   const auto add = [&](long i) {
     const TokenMoments::Basic G = token.basic(i * stride);
     const double power = n == 1 ? 0 : (n - 1) * std::log1p(-std::min(G.psi, 1.0));
-    const double term = G.G2 * std::exp(log_n + power);
+    const double term =
+        G.G2 > kSmallest
+            ? G.G2 * std::exp(log_n + power)
+            : std::exp(log_second_moment(static_cast<double>(i) * du, tau) + log_n + power);
     sum += term;
     return sum == 0 || term > 1e-18 * sum;
   };

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf
-from typing import Any, Dict, Iterable, List, Optional, Sequence, Union
+from math import inf, nan
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple, Union
 
 from . import _esscher
 from .attention import Attention
+from .errors import ArgumentError
 from .keywords import helpful
 from .outlets import Out, outlet, without
 from .progress import Progress
@@ -141,8 +142,9 @@ def shortest_length(
     measure: MeasureLike,
     attention: Attention,
     queries: Union[MeasureLike, ArrayLike],
-    eps: float,
+    eps: Optional[float] = None,
     *,
+    error: Union[None, float, str] = None,
     metric: str = "output",
     relative: bool = False,
     quantile: Optional[float] = None,
@@ -153,7 +155,8 @@ def shortest_length(
 ) -> LengthAnswer:
     """The smallest L with D(L) <= eps (relative: eps times the mean square of the limit).
 
-    Queries are a law or points [n,d], as in ``concentration``; quantile q asks that a share q of the
+    ``error``, instead of eps, bounds the root-mean-square error as a part of the limit, 0.01 or "1%", as ``esscher length
+    --error`` does: 1 % as a root is 0.01 % as a square. Queries are a law or points [n,d], as in ``concentration``; quantile q asks that a share q of the
     queries is below eps, instead of their mean.
 
     >>> import numpy as np, esscher as es
@@ -161,9 +164,12 @@ def shortest_length(
     >>> answer = es.shortest_length(mu, T, mu, 1e-3)
     >>> answer.status, answer.value <= 1e-3 < answer.value_before
     ('certified', True)
+    >>> es.shortest_length(mu, T, mu, error="1%").length == es.shortest_length(mu, T, mu, 1e-4, relative=True).length
+    True
     """
+    bound, is_relative = _tolerance(eps, error, relative)
     found = _esscher.shortest_length(
-        measure, attention, queries, eps, metric, relative, quantile, engine, query_count, replicates, seed
+        measure, attention, queries, bound, metric, is_relative, quantile, engine, query_count, replicates, seed
     )
     return LengthAnswer(
         inf if found["length"] is None else found["length"],
@@ -175,6 +181,28 @@ def shortest_length(
         found["rises_at"],
         found["enough_from"],
     )
+
+
+def _tolerance(eps: Optional[float], error: Union[None, float, str], relative: bool) -> Tuple[float, bool]:
+    """A bound of the mean square, and whether it is relative to the limit."""
+    if (eps is None) == (error is None):
+        given = "neither eps nor error" if eps is None else "both eps and error"
+        raise ArgumentError(
+            f'shortest_length: {given}, expected one of them: error="1%" bounds the root-mean-square error relative to '
+            "the limit, eps the mean-square error"
+        )
+    if eps is not None:
+        return eps, relative
+    if relative:
+        raise ArgumentError("shortest_length: relative belongs to eps; error is relative to the limit already")
+    text = str(error).strip()
+    try:
+        part = float(text[:-1]) / 100 if text.endswith("%") else float(text)
+    except ValueError:
+        part = nan
+    if not 0 < part < inf:
+        raise ArgumentError(f'shortest_length: error {error!r}, expected a part of the limit > 0, such as 0.01 or "1%"')
+    return part * part, True
 
 
 def asymptotic_constant(

@@ -1,5 +1,8 @@
 """D(L) and lengths through Python: closed forms, user measures, charts, same rows as the program."""
 
+import json
+import subprocess
+
 import numpy as np
 import pytest
 
@@ -22,6 +25,23 @@ def test_asymptotic_constant_is_the_limit():
     constant = es.asymptotic_constant(MU, T, z)
     assert 1e9 * es.mean_square_error(MU, T, z, 10**9).value == pytest.approx(constant, rel=1e-6)
     assert es.asymptotic_constant(es.Laplace(2, 0.5), es.Attention(U=1.5 * np.eye(2)), [1.0, 0.0]) == es.inf
+
+
+def test_an_error_is_a_root_relative_to_the_limit(program):
+    square = es.shortest_length(MU, T, MU, 0.05**2, relative=True)
+    for error in (0.05, "5%", np.float64(0.05)):
+        answer = es.shortest_length(MU, T, MU, error=error)
+        assert answer.length == square.length and answer.status == "certified"
+    head = ["measure.type=gaussian", "measure.dim=1", "measure.cov=0.25", "attention.U=1.0", "query.type=gaussian", "query.dim=1"]
+    head.append("query.cov=0.25")
+    command = [program, "length", "--error", "5%", "--json", *(word for part in head for word in ("--set", part))]
+    told = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    line = es.Gaussian([[0.25]])
+    assert es.shortest_length(line, es.Attention(U=[[1.0]]), line, error="5%").length == told["length"]
+    for wrong, words in (({}, "neither"), ({"eps": 0.1, "error": 0.1}, "both"), ({"error": "1 %%"}, "such as 0.01"),
+                         ({"error": 0.0}, "> 0"), ({"error": 0.1, "relative": True}, "already")):  # fmt: skip
+        with pytest.raises(es.ArgumentError, match=words):
+            es.shortest_length(MU, T, MU, **wrong)
 
 
 def test_shortest_length_is_shortest():

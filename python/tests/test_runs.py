@@ -1,5 +1,6 @@
 """A run made by the program, read in Python."""
 
+import io
 import json
 import subprocess
 
@@ -39,6 +40,29 @@ def test_exports_and_report(run):
     for figure in run.figures():
         assert "<iframe" in figure._repr_mimebundle_()["text/html"] and "\n" not in repr(figure)
     assert "heads" in repr(run)
+
+
+def test_the_table_of_heads(run, program, tmp_path):
+    """One row per head with the numbers of the run, in every format."""
+
+    def export(*words):
+        done = subprocess.run([program, "export", "--table", "heads", *words, str(tmp_path / "run")], capture_output=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    header, *lines = export("--csv").decode().splitlines()
+    names = header.split(",")
+    rows = {line.split(",")[names.index("head")]: line.split(",") for line in lines}
+    assert sorted(rows) == ["a", "b"]
+    told = {row["head"]: row for row in json.loads(export("--json"))["rows"]}
+    for row in run.rows():
+        for column in ("tau2", "lin_c"):
+            assert float(rows[row["head"]][names.index(column)]) == row[column] == told[row["head"]][column]
+    arrays = np.load(io.BytesIO(export("--npz")))
+    np.testing.assert_array_equal(arrays["tau2"], [row["tau2"] for row in run.rows()])
+    assert b"tau2" in export("--columns")
+    wrong = subprocess.run([program, "export", "--csv", "--table", "head", str(tmp_path / "run")], capture_output=True)
+    assert wrong.returncode != 0 and b"heads" in wrong.stderr and not wrong.stdout
 
 
 def test_same_numbers_as_the_package(run):

@@ -11,6 +11,7 @@
 #include "esscher/measure/coordinates.h"
 #include "esscher/measure/gaussian.h"
 #include "esscher/measure/mixture.h"
+#include "esscher/measure/sphere.h"
 #include "esscher/universal/universal.h"
 #include "tests/concentration/problems.h"
 #include "tests/testing.h"
@@ -255,6 +256,54 @@ TEST(Study, SigmaIsTheConstantOfTheSweptLaw) {
   EXPECT_TRUE(close(scaled.at(0).sigma, 2, 1e-12));
   EXPECT_TRUE(close(wide.at(0).c2, scaled.at(0).c2, 1e-10));
   EXPECT_TRUE(close(wide.at(0).c2, 4 * wide.at(0).exponent, 1e-12));
+}
+
+// Automatic is exact for whatever metric can be: each metric has the engine, and the numbers, that it
+// has alone.
+TEST(Study, EveryMetricHasItsOwnEngine) {
+  const Matrix I = Matrix::Identity(2, 2);
+  for (const bool given : {false, true}) {
+    Problem problem{Sphere(2, 1.0), Attention::from_uv(0.8 * I, I)};
+    if (given) {
+      problem.points = Matrix{{1.0, 0.5}, {-0.3, 0.8}};
+    } else {
+      problem.nu = Gaussian(I);
+    }
+    StudyOptions options{.lengths = {5, 20, 80}, .queries = 16, .replicates = 4, .seed = 3};
+    options.metrics = {Metric::grad_u, Metric::output, Metric::grad_v};
+    const Study mixed(problem, options);
+    EXPECT_EQ(mixed.parts().size(), 2u);
+    EXPECT_EQ(mixed.choice().engine, Engine::direct);
+    const Cells<PointRow> cells = mixed.cells();
+    EXPECT_EQ(cells.keys.front(), "grad_u queries=0");
+    EXPECT_EQ(cells.keys.back().find("output+grad_v queries="), 0u);
+    const StudyResult all = mixed.assemble(compute_here(cells));
+    ASSERT_EQ(all.rows.size(), 9u);
+    ASSERT_EQ(all.limits.size(), 3u);
+    ASSERT_EQ(all.regime.constants.size(), 3u);
+    for (std::size_t k = 0; k < 3; ++k) {
+      StudyOptions one = options;
+      one.metrics = {options.metrics[k]};
+      const StudyResult alone = study(problem, one);
+      EXPECT_EQ(all.limits[k].mean_square, alone.limits[0].mean_square);
+      EXPECT_EQ(all.regime.constants[k], alone.regime.constants[0]);
+      for (std::size_t l = 0; l < 3; ++l) {
+        const StudyRow &row = all.rows[3 * k + l], &want = alone.rows[l];
+        EXPECT_EQ(row.metric, options.metrics[k]);
+        EXPECT_EQ(row.engine, want.engine);
+        EXPECT_EQ(row.engine == Engine::direct, k == 0);
+        EXPECT_EQ(row.value, want.value);
+        EXPECT_EQ(row.std_error, want.std_error);
+      }
+    }
+    options.engine = Engine::exact;
+    EXPECT_THROW(Study(problem, options), CapabilityError);
+  }
+  // Gaussian tokens are exact in every metric, and their cells are named as before.
+  const Study gaussian({Gaussian(I), Attention::from_uv(0.3 * I, I), Gaussian(I)},
+                       {.lengths = {5, 20}});
+  EXPECT_EQ(gaussian.parts().size(), 1u);
+  EXPECT_EQ(gaussian.cells().keys.front(), "L=5");
 }
 
 }  // namespace

@@ -45,6 +45,24 @@ TEST(Participation, ReachesItsRegimesAtImmenseLengths) {
   EXPECT_THROW(mean_weight_square(10, -1), ArgumentError);
 }
 
+// Beyond 1e240 products of the tables underflow; the answer must not.
+TEST(Participation, DoesNotVanishWhereItsTablesDo) {
+  for (const double c : {0.2, 0.5, 0.6}) {
+    const double x = 295 * kTen, H = mean_weight_square(1e295, c * std::sqrt(x));
+    EXPECT_NEAR(std::log(H), (c * c - 1) * x, 1e-7) << c;
+  }
+  const auto away = [](double decades) {
+    const double x = decades * kTen, c = 0.9;
+    const double H = mean_weight_square(std::exp(x), c * std::sqrt(x));
+    const double tau = c * std::sqrt(x), g = (x + 0.5 * tau * tau) / tau, k = 0.5 + 1 / (c * c);
+    const double saddle = x - 0.5 * g * g - std::log(tau * std::sqrt(2 * std::numbers::pi)) +
+                          std::lgamma(2 - k) + std::lgamma(k);
+    return (std::exp(std::log(H) - saddle) - 1) * x;
+  };
+  EXPECT_NEAR(away(295), away(240), 0.6);
+  EXPECT_NEAR(away(262), 0.5 * (away(260) + away(264)), 1e-3);
+}
+
 TEST(Scaling, PredictionsMeetTheExactNumbers) {
   const ScoreModel scores = ScoreModel::gaussian(1);
   struct Case {

@@ -13,6 +13,7 @@
 
 namespace esscher {
 
+// The part of a study that one engine serves.
 struct Study::State {
   Problem problem;
   StudyOptions options;
@@ -33,6 +34,8 @@ struct Study::State {
     Matrix
         prompts;  // [lengths,lengths]: covariance over prompts of the averages over given queries
   };
+  // The result of the metrics of this part.
+  [[nodiscard]] StudyResult assemble(std::span<const PointRow> rows) const;
   [[nodiscard]] std::vector<PointRow> compute_average(std::size_t i) const;
   [[nodiscard]] std::vector<PointRow> compute_queries(std::size_t i) const;
   [[nodiscard]] std::vector<PointRow> query_rows(Index q) const;

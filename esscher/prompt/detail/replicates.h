@@ -22,6 +22,8 @@ struct Question {
   VectorView z;
   std::vector<Metric> metrics;
   std::vector<std::int64_t> lengths;
+  // Errors are about 0 instead of the limit, and QueryError::output is told: averages of T_hat.
+  bool about_zero = false;
 
   [[nodiscard]] bool covariance() const {
     return std::any_of(metrics.begin(), metrics.end(), reads_covariance);
@@ -59,7 +61,12 @@ inline std::vector<MetricAtQuery> at_query(const Question& ask) {
 struct PromptSums {
   std::vector<CoMoments> square;    // per metric, over lengths
   std::vector<PromptError> errors;  // per length
+  std::vector<CoMoments> output;    // per length, of V dm; only where it is asked for
 
+  void add_output(const Matrix& V, const std::vector<PromptError>& prompt) {
+    output.resize(prompt.size());
+    for (std::size_t i = 0; i < prompt.size(); ++i) output[i].add(V * prompt[i].dm);
+  }
   void add(const std::vector<MetricAtQuery>& metrics, const std::vector<PromptError>& prompt) {
     square.resize(metrics.size());
     Vector squares(static_cast<Index>(prompt.size()));
@@ -74,6 +81,8 @@ struct PromptSums {
   void merge(const PromptSums& other) {
     square.resize(other.square.size());
     for (std::size_t k = 0; k < square.size(); ++k) square[k].merge(other.square[k]);
+    output.resize(other.output.size());
+    for (std::size_t i = 0; i < output.size(); ++i) output[i].merge(other.output[i]);
     add(other.errors);
   }
 
@@ -115,7 +124,10 @@ Table replicate_errors(const Question& ask, std::int64_t replicates, const Draw&
   std::vector<PromptSums> sums(static_cast<std::size_t>(blocks));
   parallel_for(blocks, [&](std::int64_t b) {
     for (std::int64_t r = b * kReplicates; r < std::min(replicates, (b + 1) * kReplicates); ++r) {
-      sums[static_cast<std::size_t>(b)].add(metrics, draw(r));
+      const std::vector<PromptError> prompt = draw(r);
+      PromptSums& block = sums[static_cast<std::size_t>(b)];
+      block.add(metrics, prompt);
+      if (ask.about_zero) block.add_output(ask.attention.V(), prompt);
     }
   });
   PromptSums all;
@@ -124,6 +136,9 @@ Table replicate_errors(const Question& ask, std::int64_t replicates, const Draw&
   for (std::size_t k = 0; k < metrics.size(); ++k) {
     for (std::size_t l = 0; l < all.errors.size(); ++l) {
       table[k].push_back(error_of(metrics[k], all.square[k], all.errors[l], static_cast<Index>(l)));
+      if (!ask.about_zero) continue;
+      table[k].back().output = all.output[l].mean();
+      table[k].back().output_error = all.output[l].covariance_of_mean().diagonal().cwiseSqrt();
     }
   }
   return table;
