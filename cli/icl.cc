@@ -98,10 +98,11 @@ void icl_risk(const Globals& globals, const IclOptions& options) {
       options.model.empty() ? read_risk_problem(root, globals.seed)
                             : read_risk_problem(root, globals.seed, load_model(options.model));
   config.check_all_used();
+  if (options.asks_temperature()) return icl_temperature(globals, options, config, problem);
   const std::vector<RiskRow> rows = risk_rows(problem);
-  print_result(
-      globals, "icl-risk", risk_document(rows),
-      show_table(rows, {"L", "model", "risk", "std_error", "engine", "heavy"}) + heavy_note(rows));
+  print_result(globals, "icl-risk", risk_document(rows),
+               show_table(rows, {"L", "model", "risk", "std_error", "engine", "heavy", "factor"}) +
+                   heavy_note(rows));
 }
 
 void icl_flow(const Globals& globals, const IclOptions& options) {
@@ -180,15 +181,31 @@ void add_icl(const Command& app, Globals& globals) {
     verb.run([&globals, run] { run(globals, options); });
     return verb;
   };
-  add("risk", "Risks of a model at any prompt length, beside Bayes", kSeveral,
+  const Command risk = add(
+      "risk", "Risks of a model at any prompt length, beside Bayes", kSeveral,
       "Reads [task], [model], [sweep] lengths and [flow] (quadrature); 'esscher config icl risk'\n"
       "prints every key.\n"
+      "With --temperature, --factor or --shift: risks over temperatures, and the best one.\n"
       "Examples:\n"
       "  esscher icl risk --set task.dim=5 --length 10,1000,inf\n"
-      "  esscher icl risk --model runs/train --length 1e4 --set task.query_cov=4.0",
-      {}, icl_risk)
-      .option("--model", options.model, "a run of icl flow or icl train, or its JSON")
+      "  esscher icl risk --model runs/train --length 1e4 --set task.query_cov=4.0\n"
+      "  esscher icl risk --model runs/train --length 100,1e4 --temperature 0.5,1,2 --shift "
+      "covariance=4",
+      {}, icl_risk);
+  risk.option("--model", options.model, "a run of icl flow or icl train, or its JSON")
       .type_name("RUN");
+  risk.option("--temperature", options.temperatures, "what scores are divided by, e.g. 0.5,1,2")
+      .type_name("T,..")
+      .delimiter(',');
+  risk.option("--factor", options.factors, "what scores are multiplied by, instead")
+      .type_name("F,..")
+      .delimiter(',')
+      .excludes("--temperature");
+  risk.option("--shift", options.shifts,
+              "test on another task: covariance=X, prompt=X, query=X, task=X (multiplied by X) or "
+              "noise=X (X is added); may be repeated")
+      .type_name("KIND=X")
+      .one_value();
   add("flow", "Gradient flow of the exact risk", kOne,
       "Reads [task], [model], [train] length and [flow]; 'esscher config icl flow' prints every "
       "key.\n"

@@ -7,6 +7,7 @@
 
 #include "cli/globals.h"
 #include "esscher/risk/readout.h"
+#include "esscher/risk/risk_rows.h"
 
 namespace esscher::cli {
 
@@ -15,6 +16,13 @@ struct IclOptions {
   std::string model;        // --model RUN or FILE.json
   std::string lengths;      // --length 10,100,inf
   std::int64_t extend = 0;  // --extend STEPS of icl train; 0: not given
+  // Of icl risk: --temperature T,.. or --factor F,.., and --shift KIND=X, any number.
+  std::vector<double> temperatures, factors;
+  std::vector<std::string> shifts;
+
+  [[nodiscard]] bool asks_temperature() const {
+    return !temperatures.empty() || !factors.empty() || !shifts.empty();
+  }
 };
 
 // --preset, the configuration of --model RUN, or --config; then every --set.
@@ -31,6 +39,9 @@ std::vector<Readout> load_model(const std::string& model);
 std::string rerun(const Globals& globals, const char* verb, const IclOptions& options);
 
 void icl_risk(const Globals& globals, const IclOptions& options);
+// icl risk over a grid of temperatures; `problem` has the heads and the lengths.
+void icl_temperature(const Globals& globals, const IclOptions& options, const Config& config,
+                     const RiskProblem& problem);
 void icl_flow(const Globals& globals, const IclOptions& options);
 void icl_train(const Globals& globals, const IclOptions& options);
 void icl_compare(const Globals& globals, const IclOptions& options);

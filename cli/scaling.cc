@@ -16,9 +16,9 @@
 #include "esscher/base/length.h"
 #include "esscher/base/number_text.h"
 #include "esscher/config/measure.h"
+#include "esscher/config/schedule.h"
 #include "esscher/config/sweep.h"
 #include "esscher/io/file.h"
-#include "esscher/io/matrix.h"
 #include "esscher/json/scaling.h"
 #include "esscher/report/page_scaling.h"
 #include "esscher/report/report.h"
@@ -71,18 +71,6 @@ std::vector<double> lengths_of(const ScalingFlags& flags) {
   return out;
 }
 
-// Two columns, n and factor.
-std::vector<SchedulePoint> read_table(const std::string& path) {
-  const Matrix rows = read_matrix(path);
-  if (rows.cols() != 2) {
-    throw FileError(path + " has " + std::to_string(rows.cols()) +
-                    " columns, expected two: length and factor");
-  }
-  std::vector<SchedulePoint> out;
-  for (Index i = 0; i < rows.rows(); ++i) out.push_back({rows(i, 0), rows(i, 1)});
-  return out;
-}
-
 std::vector<Schedule> schedules_of(const ScalingFlags& flags) {
   std::vector<Schedule> out;
   std::vector<std::string> words = flags.schedules;
@@ -93,7 +81,7 @@ std::vector<Schedule> schedules_of(const ScalingFlags& flags) {
     const bool alone = words.size() == 1;
     if (alone || has_coefficient(options.kind)) options.c = flags.c;
     if (alone || has_training_length(options.kind)) options.train = flags.train;
-    if (options.kind == ScheduleKind::table) options.table = read_table(flags.table);
+    if (options.kind == ScheduleKind::table) options.table = read_schedule_table(flags.table);
     if (options.kind == ScheduleKind::formula) options.formula = flags.formula;
     out.emplace_back(options);
   }

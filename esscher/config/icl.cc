@@ -6,6 +6,7 @@
 #include "esscher/base/error.h"
 #include "esscher/config/matrix_spec.h"
 #include "esscher/config/presets.h"
+#include "esscher/config/schedule.h"
 #include "esscher/config/sweep.h"
 #include "esscher/config/train.h"
 
@@ -105,6 +106,7 @@ ModelConfig read_model(const Table& root, const LinearRegressionTask& task, std:
   out.space.key_dim = table.integer_or("key_dim", task.dim + 1, Range::between(1, 10000));
   out.space.score_scale = read_score_scale(table, out.space);
   out.heads = table.integer_or("heads", 1, Range::between(1, kMaxHeads));
+  if (table.has("score_schedule")) (void)read_score_factors(root, {});  // a slip is named here
   const Table init = table.table_or_empty("init");
   out.start = read_start(init, task, out.heads);
   try {
@@ -184,10 +186,13 @@ CompareProblem read_compare_problem(const Table& root, std::uint64_t seed) {
 
 RiskProblem read_risk_problem(const Table& root, std::uint64_t seed, std::vector<Readout> heads) {
   allow_lab_keys(root);
-  return {.task = read_task(root),
-          .heads = std::move(heads),
-          .lengths = read_lengths(root, {read_length(root)}),
-          .risk = read_flow(root, seed).risk};
+  RiskProblem out{.task = read_task(root),
+                  .heads = std::move(heads),
+                  .lengths = read_lengths(root, {read_length(root)}),
+                  .risk = read_flow(root, seed).risk};
+  out.factors = read_score_factors(root, out.lengths);
+  if (const std::optional<Table> model = root.find_table("model")) model->allow_all();
+  return out;
 }
 
 RiskProblem read_risk_problem(const Table& root, std::uint64_t seed) {

@@ -4,7 +4,8 @@
 //            prompt_cov = 1.0, query_cov = prompt_cov, features = "gaussian"
 //   [model]  kind = "softmax" | "linear"; parametrisation = "UV" | "KQV" | "KQVO" | "block";
 //            heads = 1, at most kMaxHeads; key_dim = dim + 1; score_scale = 1 (a number, or
-//            "1/sqrt(d)" for 1/sqrt(key_dim)); init, the start of training/start.h, one of
+//            "1/sqrt(d)" for 1/sqrt(key_dim)); score_schedule (config/schedule.h), for risks at
+//            other lengths than train.length; init, the start of training/start.h, one of
 //              { kind = "balanced", alpha, shape, seed }    shape for one head, seed for several
 //              { kind = "torch", seed }                     seed is that of the run unless given
 //              { kind = "identity", scale }
@@ -66,7 +67,7 @@ void allow_lab_keys(const Table& root);
 FlowProblem read_flow_problem(const Table& root, std::uint64_t seed);
 CompareProblem read_compare_problem(const Table& root, std::uint64_t seed);
 RiskProblem read_risk_problem(const Table& root, std::uint64_t seed);
-// The same for heads that are given: [model] is not read.
+// The same for heads that are given: of [model] only the score_schedule is read.
 RiskProblem read_risk_problem(const Table& root, std::uint64_t seed, std::vector<Readout> heads);
 
 }  // namespace esscher

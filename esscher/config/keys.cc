@@ -4,6 +4,7 @@
 
 #include "esscher/base/error.h"
 #include "esscher/base/suggest.h"
+#include "esscher/scaling/schedule.h"
 
 namespace esscher {
 namespace {
@@ -222,6 +223,13 @@ TableDeclaration init_table() {
            {"heads", K::tables, "", "dense starts of several heads", {}, "head"}}};
 }
 
+std::vector<std::string_view> schedule_words() {
+  const auto names = enum_names(ScheduleKind{});
+  std::vector<std::string_view> out;
+  for (const auto& [kind, word] : names.table) out.push_back(word);
+  return out;
+}
+
 TableDeclaration model_table() {
   return {"model",
           "the model that is trained",
@@ -234,7 +242,21 @@ TableDeclaration model_table() {
            {"heads", K::integer, "1", "number of heads"},
            {"key_dim", K::integer, "", "rows of K and Q, dim + 1 unless given"},
            {"score_scale", K::number, "1.0", "a factor on scores, or \"1/sqrt(d)\"", {"1/sqrt(d)"}},
+           {"score_schedule", K::table, "",
+            "what scores are multiplied by at other lengths than train.length: a word, or a table",
+            schedule_words(), "schedule"},
            {"init", K::table, "", "the start", {}, "init"}}};
+}
+
+TableDeclaration schedule_table() {
+  return {"schedule",
+          "a score scale that grows with the length of the prompt",
+          {{"kind", K::word, "\"constant\"", "the family", schedule_words()},
+           {"c", K::number, "", "coefficient of the families that have one"},
+           {"train", K::number, "", "n0 of the families that have one, train.length unless given"},
+           {"table", K::rows, "", "pairs [n, factor] of kind table"},
+           {"file", K::text, "", "the same from a file of two columns"},
+           {"formula", K::text, "", "the factor of kind formula, in n"}}};
 }
 
 TableDeclaration train_table() {
@@ -288,10 +310,10 @@ TableDeclaration preset_table() {
 
 const std::vector<TableDeclaration>& tables_once() {
   static const std::vector<TableDeclaration> kTables{
-      measure_table(),     attention_table(),   query_table(),  reference_table(), sweep_table(),
-      lengths_table(),     task_table(),        model_table(),  init_table(),      head_table(),
-      train_table(),       flow_table(),        preset_table(), matrix_table(),    prompt_table(),
-      prompt_bias_table(), prompt_group_table()};
+      measure_table(), attention_table(),   query_table(),       reference_table(), sweep_table(),
+      lengths_table(), task_table(),        model_table(),       schedule_table(),  init_table(),
+      head_table(),    train_table(),       flow_table(),        preset_table(),    matrix_table(),
+      prompt_table(),  prompt_bias_table(), prompt_group_table()};
   return kTables;
 }
 
@@ -373,7 +395,7 @@ const TableDeclaration& declared_table(std::string_view name) {
 std::span<const VerbDeclaration> declared_verbs() {
   static const std::vector<VerbDeclaration> kVerbs{
       {"limit", {"measure", "query"}, {"attention", "prompt"}},
-      {"attend", {"query"}, {"measure", "attention", "reference"}},
+      {"attend", {"query"}, {"measure", "attention", "reference", "prompt"}},
       {"concentration", {"measure"}, {"attention", "query", "sweep", "prompt"}},
       {"length", {"measure"}, {"attention", "query", "sweep", "prompt"}},
       {"universal", {"measure", "query"}, {"attention", "prompt"}},

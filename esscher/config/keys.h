@@ -28,7 +28,7 @@ enum class KeyKind {
   matrix,   // a number, rows, or a table `matrix`
   length,   // a positive integer or "inf"
   lengths,  // [L, ..], or a table `lengths`
-  table,    // a table `table`
+  table,    // a table `table`, or one of `words` if there are any
   tables    // an array of tables `table`
 };
 

@@ -39,7 +39,9 @@ Json shape_of(const KeyDeclaration& key) {
     case KeyKind::lengths:
       return one_of(
           {array_of(one_of({type("integer"), {{"const", "inf"}}})), reference(key.table)});
-    case KeyKind::table: return reference(key.table);
+    case KeyKind::table:
+      return key.words.empty() ? reference(key.table)
+                               : one_of({words_of(key), reference(key.table)});
     case KeyKind::tables: return array_of(reference(key.table));
   }
   return Json::object();

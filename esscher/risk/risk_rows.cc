@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "esscher/risk/bayes.h"
+#include "esscher/risk/temperature.h"
 
 namespace esscher {
 
@@ -23,10 +24,15 @@ RiskRow bayes_row(const LinearRegressionTask& task, Length length, std::int64_t 
 
 std::vector<RiskRow> risk_rows(const RiskProblem& problem) {
   std::vector<RiskRow> rows;
-  for (const Length L : problem.lengths) {
+  for (std::size_t i = 0; i < problem.lengths.size(); ++i) {
+    const Length L = problem.lengths[i];
+    std::optional<double> factor;
+    if (!problem.factors.empty()) factor = problem.factors.at(i);
+    const std::vector<Readout> heads = at_factor(problem.heads, factor.value_or(1));
     for (const ModelKind kind : problem.kinds) {
-      rows.push_back(risk_row(L, std::string(name(kind)),
-                              risk(problem.task, problem.heads, kind, L, problem.risk)));
+      rows.push_back(
+          risk_row(L, std::string(name(kind)), risk(problem.task, heads, kind, L, problem.risk)));
+      rows.back().factor = factor;
     }
     rows.push_back(bayes_row(problem.task, L, problem.bayes_replicates, problem.risk));
   }

@@ -17,7 +17,8 @@ struct RiskRow {
   double std_error = 0;
   Engine engine = Engine::exact;
   std::int64_t n = 0;
-  std::optional<bool> heavy = {};  // absent in runs written before it was known
+  std::optional<bool> heavy = {};     // absent in runs written before it was known
+  std::optional<double> factor = {};  // absent without a schedule
 
   template <class Row, class Column>
   static void columns(Row& row, Column&& column) {
@@ -28,6 +29,7 @@ struct RiskRow {
     column("engine", row.engine, "", "how prompts were averaged over");
     column("n", row.n, "", "independent replicates behind the standard error");
     column("heavy", row.heavy, "", "few nodes or draws carry the risk: its error is too small");
+    column("factor", row.factor, "", "what the schedule multiplies the scores by");
   }
 };
 
@@ -38,6 +40,7 @@ struct RiskProblem {
   std::vector<Readout> heads;
   std::vector<ModelKind> kinds{ModelKind::softmax, ModelKind::linear};
   std::vector<Length> lengths;
+  std::vector<double> factors = {};  // on the scores at each length; empty: 1
   RiskOptions risk;
   std::int64_t bayes_replicates = 1000;
 };

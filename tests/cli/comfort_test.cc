@@ -89,7 +89,7 @@ TEST_F(Comfort, OptionsThatMeanNothingAreNotOffered) {
        {Case{"targets --shard 1/2", "esscher targets has no option --shard"},
         Case{"presets --set a=1", "esscher presets has no option --set"},
         Case{"limit -s measure.dim=1 --shard 1/2", "esscher limit has no option --shard"},
-        Case{"universal --seed 3 --length 1 --tau 1", "esscher universal has no option --seed"},
+        Case{"universal --shard 1/2 --length 1 --tau 1", "esscher universal has no option --shard"},
         Case{"length --shard 1/2", "esscher length has no option --shard"}}) {
     const Outcome got = run(bad.arguments);
     EXPECT_EQ(got.code, 2) << bad.arguments;
@@ -187,17 +187,17 @@ TEST_F(Comfort, DryRunSaysWhatWouldRun) {
   const Outcome text = run(study + " --dry-run");
   ASSERT_EQ(text.code, 0) << text.err;
   EXPECT_THAT(text.out, HasSubstr("would run a study of 3 metrics at 2 lengths from 10 to 100"));
-  EXPECT_THAT(text.out, ContainsRegex("cells +4\n"));
+  EXPECT_THAT(text.out, ContainsRegex("cells +8\n"));
   EXPECT_THAT(text.out, HasSubstr("tokens are drawn"));
   EXPECT_FALSE(std::filesystem::exists(file("run")));
   const Json before = run(study + " --dry-run --json").json();
-  EXPECT_EQ(before.at("cells"), 4);
+  EXPECT_EQ(before.at("cells"), 8);  // four of the exact part, four of grad_u
   EXPECT_EQ(before.at("done"), 0);
   EXPECT_GE(before.at("cpu_seconds").get<double>(), 0);
   EXPECT_GT(before.at("memory_bytes").get<double>(), 1e5);
   ASSERT_EQ(run(study + " --quiet").code, 0);
   const Json after = run(study + " --dry-run --json").json();
-  EXPECT_EQ(after.at("done"), 4);
+  EXPECT_EQ(after.at("done"), 8);
   EXPECT_EQ(after.at("cpu_seconds"), 0.0);
   for (const Case& other :
        {Case{"length --error 1% -s measure.type=gaussian -s measure.dim=2", "lengths"},

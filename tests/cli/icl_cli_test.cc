@@ -39,6 +39,22 @@ std::vector<double> numbers(const Json& value) {
   return value.get<std::vector<double>>();
 }
 
+TEST_F(Icl, TemperaturesHaveAGridABestAndAPage) {
+  const std::string start = "icl risk --set task.dim=2 --set flow.log2_nodes=8 --length 20,inf ";
+  const Json found = json(start + "--temperature 0.5,1,2 --shift covariance=4 --out " + file("t"));
+  EXPECT_EQ(found.at("rows").size(), 12U);
+  ASSERT_EQ(found.at("best").size(), 4U);
+  const Json& limit = found.at("best").at(1);
+  EXPECT_EQ(limit.at("L"), "inf");
+  EXPECT_NEAR(limit.at("factor").get<double>(), limit.at("limit_factor").get<double>(), 1e-12);
+  EXPECT_GE(limit.at("gain").get<double>(), 0);
+  EXPECT_TRUE(std::filesystem::exists(file("t") + "/report.html"));
+  run(start + "--temperature 0.5,-1", 2);
+  EXPECT_THAT(messages(), ::testing::HasSubstr("--temperature is -1"));
+  run(start + "--shift covarianc=4", 2);
+  EXPECT_THAT(messages(), ::testing::HasSubstr("did you mean covariance"));
+}
+
 TEST_F(Icl, RiskHasAllModelsAtAllLengths) {
   const Json rows = json("icl risk --set task.dim=2 --length 10,1e9,inf").at("rows");
   ASSERT_EQ(rows.size(), 9u);

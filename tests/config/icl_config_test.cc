@@ -146,6 +146,41 @@ TEST(IclConfig, LengthsAreTheGridOfEveryVerb) {
   EXPECT_EQ(swept, want);
 }
 
+// A schedule is relative to the length of training, where its factor is 1.
+TEST(IclConfig, AScoreScheduleMultipliesAtOtherLengths) {
+  const auto factors = [](const std::string& schedule) {
+    const Config config = Config::parse(
+        "[task]\ndim = 2\n[train]\nlength = 100\n[sweep]\nlengths = [10, 100, 1000]\n[model]\n" +
+            schedule,
+        "a.toml");
+    const RiskProblem problem = read_risk_problem(config.root(), 0);
+    config.check_all_used();
+    return problem.factors;
+  };
+  EXPECT_TRUE(factors("").empty());
+  const std::vector<double> log = factors("score_schedule = \"log\"\n");
+  ASSERT_EQ(log.size(), 3U);
+  EXPECT_NEAR(log[0], 0.5, 1e-15);
+  EXPECT_EQ(log[1], 1);
+  EXPECT_NEAR(log[2], 1.5, 1e-15);
+  // n0 is train.length unless it is given.
+  EXPECT_NEAR(factors("score_schedule = { kind = \"yarn\" }\n")[2],
+              std::pow(0.1 * std::log(10.0) + 1, 2), 1e-14);
+  EXPECT_EQ(factors("score_schedule = { kind = \"yarn\", train = 5000 }\n")[2], 1);
+  EXPECT_EQ(factors("score_schedule = { kind = \"table\", table = [[100, 2], [1000, 3]] }\n")[2],
+            1.5);
+  for (const char* bad : {"score_schedule = \"logg\"\n",
+                          "score_schedule = { kind = \"table\", table = [[1, 2, 3]] }\n",
+                          "score_schedule = { kind = \"formula\", formula = \"n*\" }\n",
+                          "score_schedule = { kind = \"qwen\", c = 2 }\n"}) {
+    EXPECT_THROW((void)factors(bad), ConfigError) << bad;
+  }
+  const Config infinite = Config::parse(
+      "[task]\ndim = 2\n[sweep]\nlengths = [\"inf\"]\n[model]\nscore_schedule = \"log\"\n",
+      "b.toml");
+  EXPECT_THROW((void)read_risk_problem(infinite.root(), 0), ConfigError);
+}
+
 // Defect 3: flow and training start at the same point, and obey model.init.seed.
 TEST(IclConfig, OneTorchStartForFlowAndTraining) {
   const auto starts = [](const std::string& init, std::uint64_t seed) {

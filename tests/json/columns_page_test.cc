@@ -12,6 +12,7 @@
 #include "esscher/model/effect.h"
 #include "esscher/paper/paper.h"
 #include "esscher/risk/risk_rows.h"
+#include "esscher/risk/temperature.h"
 #include "esscher/scaling/scaling.h"
 #include "esscher/training/chain.h"
 #include "esscher/training/flow_rows.h"
@@ -66,6 +67,7 @@ std::string columns_page() {
   add_rows(page, "`model`", columns_of<EffectRow>());
   add_rows(page, "`heads`", columns_of<HeadDiagnosis>());
   add_rows(page, "`icl risk`", columns_of<RiskRow>());
+  add_rows(page, "`icl risk --temperature`", columns_of<TemperatureRow>());
   add_rows(page, "`icl flow`", columns_of<FlowRow>());
   add_rows(page, "`icl train`", columns_of<TrainRow>());
   add_rows(page, "`icl compare`", columns_of<TwinRow>());
