@@ -8,8 +8,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+from doc_blocks import blocks
+
 ROOT = Path(__file__).resolve().parents[1]
-FENCE = re.compile(r"^```([\w+-]*)[ ]*([^\n]*)\n(.*?)^```$", re.M | re.S)
 SKIPPED = re.compile(r"^\s*(git clone|cd esscher|\./check|pip install|sudo |apt)\b", re.M)
 PYTHON = "/usr/bin/python3"
 RUNNER = """
@@ -109,29 +110,23 @@ def run_page(path: Path, build: Path) -> tuple[int, int]:
     passed, failed = 0, 0
     with tempfile.TemporaryDirectory() as folder:
         page = Page(Path(folder), build)
-        output, end = None, 0
-        for block in FENCE.finditer(text):
-            language, title, code = block.groups()
-            where = f"{path.relative_to(ROOT)}:{text.count(chr(10), 0, block.start()) + 1}"
+        output = ""
+        for block in blocks(text):
+            where = f"{path.relative_to(ROOT)}:{block.line}"
             try:
-                if title.startswith("file="):
-                    (page.folder / title.removeprefix("file=")).write_text(code)
-                elif language in ("bash", "python", "cpp"):
-                    output = getattr(page, f"run_{language}")(code)
-                    passed += 1
-                elif language == "text" and output is not None and not text[end:block.start()].strip():
-                    if not matches(code, output):
-                        raise Failure(f"expected:\n{code}found:\n{output}")
-                    passed += 1
+                if block.kind == "file":
+                    (page.folder / block.title.removeprefix("file=")).write_text(block.code)
+                elif block.kind == "run":
                     output = None
-                if language != "text":
-                    end = block.end()
-                else:
-                    output = None
+                    output = getattr(page, f"run_{block.language}")(block.code)
+                    passed += 1
+                elif block.kind == "output" and output is not None:
+                    if not matches(block.code, output):
+                        raise Failure(f"expected:\n{block.code}found:\n{output}")
+                    passed += 1
             except (Failure, subprocess.TimeoutExpired) as failure:
                 failed += 1
-                print(f"{where}: {language} block failed\n{failure}")
-                output = None
+                print(f"{where}: {block.language} block failed\n{failure}")
         page.close()
     return passed, failed
 

@@ -1,0 +1,125 @@
+"""What mkdocs does with our pages beyond Markdown: formulas are set by KaTeX, code is coloured by Pygments, output is
+told apart from input, and wide tables scroll. Everything happens at build time; the site loads nothing from elsewhere.
+
+Code and formulas are cut out before Markdown sees the page, so that no underscore, bracket or < of theirs is taken for
+markup, and put back into the finished HTML. A mark ⟦c3⟧ stands for code, ⟦3⟧ for a formula."""
+
+import html
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from mkdocs.exceptions import PluginError
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import get_lexer_by_name
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[1] / "scripts"))
+from doc_blocks import INLINE_CODE, Block, blocks, formulas  # noqa: E402
+
+KATEX = Path("/usr/share/javascript/katex")
+LEXERS = {"sh": "bash", "text": "text", "": "text"}
+LABELS = {"bash": "shell", "sh": "shell", "python": "Python", "cpp": "C++", "toml": "TOML", "json": "JSON"}
+node = None
+pages: dict = {}
+
+
+def set_formulas(found: list) -> list[str]:
+    """The HTML of each formula."""
+    global node
+    if not found:
+        return []
+    if node is None:
+        node = subprocess.Popen(["node", HERE / "formulas.mjs"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    node.stdin.write(json.dumps([[f.tex, f.display] for f in found]) + "\n")
+    node.stdin.flush()
+    answer = json.loads(node.stdout.readline())
+    wrong = [a["error"] for a in answer if isinstance(a, dict)]
+    if wrong:
+        raise PluginError("KaTeX: " + "; ".join(wrong))
+    return answer
+
+
+def code_html(block: Block) -> str:
+    lexer = get_lexer_by_name(LEXERS.get(block.language, block.language))
+    inner = highlight(block.code, lexer, HtmlFormatter(nowrap=True))
+    if block.kind == "output":
+        label = "output"
+    elif block.kind == "file":
+        label = block.title.removeprefix("file=")
+    else:
+        label = LABELS.get(block.language, "")
+    kind = "output" if block.kind == "output" or not label else "input"
+    head = f'<span class="label">{html.escape(label)}</span>' if label else ""
+    return f'<div class="code {kind}">{head}<pre><code>{inner}</code></pre></div>'
+
+
+def cut(markdown: str) -> tuple[str, list, list]:
+    """The page with marks, its code as HTML, its formulas."""
+    code, maths = [b for b in blocks(markdown) if b.kind != "math"], formulas(markdown)
+    spans = [(b.start, b.end, f"\n⟦c{i}⟧\n") for i, b in enumerate(code)]
+    spans += [(f.start, f.end, f"\n⟦{i}⟧\n" if f.display else f"⟦{i}⟧") for i, f in enumerate(maths)]
+    for start, end, mark in sorted(spans, reverse=True):
+        markdown = markdown[:start] + mark + markdown[end:]
+    return without_tags(markdown), [code_html(b) for b in code], maths
+
+
+def without_tags(markdown: str) -> str:
+    """A < that opens neither an anchor nor a comment is a character: <U z, z'> is no tag."""
+    parts, end = [], 0
+    for code in [*INLINE_CODE.finditer(markdown), None]:
+        prose = markdown[end:code.start() if code else None]
+        parts += [re.sub(r"<(?!a id=|/a>|!--|https?:)", "&lt;", prose), code[0] if code else ""]
+        end = code.end() if code else end
+    return "".join(parts)
+
+
+def on_config(config):
+    text = (HERE.parents[1] / "esscher/base/version.h").read_text()
+    config.extra["version"] = re.search(r'kVersion = "(.*)"', text)[1]
+    return config
+
+
+def on_page_markdown(markdown, page, **_):
+    markdown, code, maths = cut(markdown)
+    if re.search(r"^#.*⟦", markdown, re.M):
+        raise PluginError(f"{page.file.src_path}: a heading holds a formula")
+    pages[page.file.src_path] = (code, maths, set_formulas(maths))
+    return markdown
+
+
+def on_page_content(content, page, **_):
+    code, maths, _ = pages[page.file.src_path]
+    content = re.sub(r"<p>⟦c(\d+)⟧</p>", lambda m: code[int(m[1])], content)
+    # The search index reads this: the TeX of a formula can be searched for.
+    content = re.sub(r"⟦(\d+)⟧", lambda m: f'<span class="tex">⟦{m[1]}⟧{html.escape(maths[int(m[1])].tex)}</span>', content)
+    return content.replace("<table>", '<div class="table"><table>').replace("</table>", "</table></div>")
+
+
+def on_post_page(output, page, **_):
+    _, maths, shown = pages[page.file.src_path]
+
+    def formula(m) -> str:
+        kind = "block" if maths[int(m[1])].display else "line"
+        return f'<span class="formula {kind}">{shown[int(m[1])]}</span>'
+
+    return re.sub(r'<span class="tex">⟦(\d+)⟧.*?</span>', formula, output, flags=re.S)
+
+
+def on_post_build(config, **_):
+    global node
+    target = Path(config["site_dir"]) / "katex"
+    (target / "fonts").mkdir(parents=True, exist_ok=True)
+    style = (KATEX / "katex.min.css").read_text()
+    # Browsers that have MathML and WebAssembly read woff2; the other formats stay away.
+    (target / "katex.css").write_text(re.sub(r",url\(fonts/[^)]*\.(?:woff|ttf)\) format\([^)]*\)", "", style))
+    for font in (KATEX / "fonts").glob("*.woff2"):
+        shutil.copy(font, target / "fonts")
+    if node is not None:
+        node.stdin.close()
+        node.wait()
+        node = None
