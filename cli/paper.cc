@@ -1,4 +1,4 @@
-// esscher paper: the paper, statement by statement, in one run and one report.
+// esscher paper: a paper, statement by statement, in one run and one report.
 #include "esscher/paper/paper.h"
 
 #include <fmt/format.h>
@@ -9,7 +9,6 @@
 #include "cli/execute.h"
 #include "cli/style.h"
 #include "cli/verbs.h"
-#include "esscher/paper/statements.h"
 #include "esscher/report/page_json.h"
 #include "esscher/report/report.h"
 
@@ -17,6 +16,7 @@ namespace esscher::cli {
 namespace {
 
 struct PaperOptions {
+  std::string which = std::string(paper::papers().front().id);
   bool full = false;
   std::string size = "quick";
   std::vector<std::string> sections;
@@ -37,9 +37,12 @@ Json section_summary(const Section& section) {
           {"tables", whole.at("tables")}};
 }
 
-Json summary_json(const paper::Options& options, const paper::PaperResult& result) {
-  Json summary = {
-      {"size", name(options.size)}, {"seed", options.seed}, {"sections", Json::array()}};
+Json summary_json(const paper::Paper& paper, const paper::Options& options,
+                  const paper::PaperResult& result) {
+  Json summary = {{"which", paper.id},
+                  {"size", name(options.size)},
+                  {"seed", options.seed},
+                  {"sections", Json::array()}};
   for (const Section& section : result.sections) {
     summary["sections"].push_back(section_summary(section));
   }
@@ -60,46 +63,50 @@ std::string summary_text(const std::vector<Section>& sections, const std::string
   return text + fmt::format("report: {}\n", page);
 }
 
-DryRun estimate(const paper::Options& options, const std::vector<std::string>& ids) {
+DryRun estimate(const paper::Paper& paper, const paper::Options& options,
+                const std::vector<std::string>& ids) {
   DryRun plan{.verb = "paper",
-              .what = fmt::format("the paper at size {}", name(options.size)),
+              .what = fmt::format("the paper {} at size {}", paper.id, name(options.size)),
               .engine = "exact where there is a formula, sampled and trained elsewhere"};
   std::int64_t sections = 0;
-  for (const paper::Statement& s : paper::statements()) {
+  for (const paper::Statement& s : paper.statements) {
     if (!ids.empty() && std::find(ids.begin(), ids.end(), s.id) == ids.end()) continue;
     plan.count += static_cast<std::int64_t>(s.cells(options).keys.size());
     ++sections;
   }
   plan.what += fmt::format(", {} section{}", sections, sections == 1 ? "" : "s");
   plan.basis =
-      "cells differ by a factor of a thousand; on two cores all sections took seconds at size "
-      "tiny, "
-      "three minutes of CPU time at size quick and many hours at size full";
+      "cells differ by a factor of a thousand; on two cores all sections of large-prompts took "
+      "seconds at size tiny, three minutes of CPU time at size quick and many hours at size full";
   return plan;
 }
 
+std::string default_directory(const paper::Paper& paper, const paper::Options& options) {
+  std::string directory = "runs/paper";
+  if (paper.id != paper::papers().front().id) directory += fmt::format("-{}", paper.id);
+  if (options.size != paper::Size::quick) directory += fmt::format("-{}", name(options.size));
+  return directory;
+}
+
 void run_verb(const Globals& globals, const PaperOptions& given) {
+  const paper::Paper& paper = paper::paper(given.which);
   const paper::Options options = paper_options(globals, given);
-  for (const std::string& id : given.sections) (void)paper::statement(id);
-  std::string directory = globals.out;
-  if (directory.empty()) {
-    directory = options.size == paper::Size::quick
-                    ? "runs/paper"
-                    : fmt::format("runs/paper-{}", name(options.size));
-  }
+  for (const std::string& id : given.sections) (void)paper::statement(paper, id);
+  const std::string directory =
+      globals.out.empty() ? default_directory(paper, options) : globals.out;
   if (globals.dry_run) {
     Globals at = globals;
     at.out = directory;
-    print_dry_run(at, estimate(options, given.sections));
+    print_dry_run(at, estimate(paper, options, given.sections));
     return;
   }
-  Run run = open_run(directory, paper::paper_run(options));
+  Run run = open_run(directory, paper::paper_run(paper, options));
   const paper::PaperResult result =
-      paper::run_paper(run, options, given.sections, exec_options(globals));
+      paper::run_paper(run, paper, options, given.sections, exec_options(globals));
   if (!result.complete) end_shard(globals, run);
   const std::filesystem::path page = run.directory() / "report.html";
   if (run.is_writer()) write_report(run, page);
-  Json summary = summary_json(options, result);
+  Json summary = summary_json(paper, options, result);
   summary["run"] = directory;
   summary["report"] = page.string();
   run.flush();
@@ -109,25 +116,33 @@ void run_verb(const Globals& globals, const PaperOptions& given) {
   print_result(print, "paper", summary, summary_text(result.sections, page.string()));
 }
 
+// Papers and their sections, for the help.
+std::string papers_text() {
+  std::string text;
+  for (const paper::Paper& paper : paper::papers()) {
+    text += fmt::format("--which {}: {}\n", paper.id, paper.about);
+    for (const paper::Statement& s : paper.statements) {
+      text += fmt::format("  {:<13} {}\n", s.id, s.title);
+    }
+  }
+  return text;
+}
+
 }  // namespace
 
 void add_paper(const Command& app, Globals& globals) {
-  std::string ids;
-  for (const paper::Statement& s : paper::statements()) {
-    ids += fmt::format("  {:<13} {}\n", s.id, s.title);
-  }
   const Command verb =
-      add_verb(app, globals, "paper", "The paper, statement by statement: measured, judged, drawn",
+      add_verb(app, globals, "paper", "A paper, statement by statement: measured, judged, drawn",
                "Writes a run and its report.html to runs/paper (or --out DIR); the same command "
-               "resumes it.\n"
-               "Sections:\n" +
-                   ids +
+               "resumes it.\n" +
+                   papers_text() +
                    "Examples:\n"
                    "  esscher paper\n"
                    "  esscher paper --section lemma-2.1 --out runs/lemma\n"
                    "  esscher paper --full --out runs/paper-full",
                {.config = false, .shard = true, .dry_run = true});
   const auto options = std::make_shared<PaperOptions>();
+  verb.option("--which", options->which, "the paper; large-prompts if not given").type_name("ID");
   verb.option("--size", options->size, "tiny (seconds), quick (minutes) or full").type_name("SIZE");
   verb.flag("--full", options->full, "the authors' complete training experiment (long; resumes)");
   verb.option("--section", options->sections, "only this section; may be repeated").type_name("ID");

@@ -1,5 +1,5 @@
-// One statement of Boursier and Boyer ([BB26] of docs/references.md), without its row type. Each
-// statement is a file of this folder (statements.h lists them) with two functions:
+// One statement of a paper (papers.h), without its row type. Each statement is a file of this folder
+// with two functions:
 //
 //   Cells<Row> cells(const Options&)                               what to compute
 //   SectionReport report(const Options&, std::span<const Row>)     a section from the rows alone

@@ -1,8 +1,6 @@
-// The table of contents: the statements of the paper in the order of the report.
+// The statements of [BB26] (docs/references.md), each made in the file of its name.
+// large_prompts.cc puts them in order.
 #pragma once
-
-#include <span>
-#include <string_view>
 
 #include "esscher/paper/section.h"
 
@@ -17,9 +15,5 @@ Statement theorem_4_3();  // long prompts train as well as infinite ones
 Statement theorem_5_1();  // softmax attention learns linear regression
 Statement transfer();     // what linear attention learns, softmax attention learns
 Statement experiment();   // the authors' training experiment
-
-std::span<const Statement> statements();
-// Throws ArgumentError naming the ids there are.
-const Statement& statement(std::string_view id);
 
 }  // namespace esscher::paper

@@ -10,7 +10,7 @@
 #include "esscher/heads/diagnosis.h"
 #include "esscher/io/file.h"
 #include "esscher/model/effect.h"
-#include "esscher/paper/paper.h"
+#include "esscher/paper/papers.h"
 #include "esscher/risk/risk_rows.h"
 #include "esscher/risk/temperature.h"
 #include "esscher/scaling/scaling.h"
@@ -71,7 +71,10 @@ std::string columns_page() {
   add_rows(page, "`icl flow`", columns_of<FlowRow>());
   add_rows(page, "`icl train`", columns_of<TrainRow>());
   add_rows(page, "`icl compare`", columns_of<TwinRow>());
-  add_rows(page, "`paper`, all sections", paper::paper_columns());
+  for (const paper::Paper& paper : paper::papers()) {
+    add_rows(page, "`paper --which " + std::string(paper.id) + "`, all sections",
+             paper::columns_of_paper(paper));
+  }
   return page;
 }
 
@@ -84,7 +87,11 @@ TEST(ColumnsPage, SaysWhatTheRowsDeclare) {
 
 // A column without a meaning would be a gap in the page.
 TEST(ColumnsPage, EveryColumnHasAMeaning) {
-  for (const Column& column : paper::paper_columns()) EXPECT_NE(column.meaning, "") << column.name;
+  for (const paper::Paper& paper : paper::papers()) {
+    for (const Column& column : paper::columns_of_paper(paper)) {
+      EXPECT_NE(column.meaning, "") << column.name;
+    }
+  }
   for (const Column& column : columns_of<TwinRow>()) EXPECT_NE(column.meaning, "") << column.name;
 }
 

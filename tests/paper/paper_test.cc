@@ -16,7 +16,7 @@
 #include "esscher/base/error.h"
 #include "esscher/base/parallel.h"
 #include "esscher/paper/claims.h"
-#include "esscher/paper/statements.h"
+#include "esscher/paper/papers.h"
 #include "esscher/report/report.h"
 #include "esscher/store/exec.h"
 
@@ -155,13 +155,17 @@ void expect_readable(const SectionReport& made) {
   for (const PageTable& table : section.tables) EXPECT_FALSE(table.sheet.rows.empty());
 }
 
-class EachSection : public ::testing::TestWithParam<std::string> {};
+struct Place {
+  std::string paper, section;
+};
+
+class EachSection : public ::testing::TestWithParam<Place> {};
 
 TEST_P(EachSection, HoldsAndCarriesWhatAReaderNeeds) {
   const Options options{.size = Size::tiny};
-  const Statement& s = statement(GetParam());
+  const Statement& s = statement(paper(GetParam().paper), GetParam().section);
   const SectionReport made = s.report(options, "test", rows_of_statement(s, options));
-  EXPECT_EQ(made.section.id, GetParam());
+  EXPECT_EQ(made.section.id, GetParam().section);
   EXPECT_EQ(made.section.title, s.title);
   expect_readable(made);
   expect_claimed(made);
@@ -170,52 +174,87 @@ TEST_P(EachSection, HoldsAndCarriesWhatAReaderNeeds) {
       << made.section.verdict->text;
 }
 
-std::vector<std::string> all_ids() {
-  std::vector<std::string> ids;
-  for (const Statement& s : statements()) ids.emplace_back(s.id);
-  return ids;
+std::vector<Place> all_places() {
+  std::vector<Place> places;
+  for (const Paper& p : papers()) {
+    for (const Statement& s : p.statements) {
+      places.push_back({.paper = std::string(p.id), .section = std::string(s.id)});
+    }
+  }
+  return places;
 }
 
-INSTANTIATE_TEST_SUITE_P(Paper, EachSection, ::testing::ValuesIn(all_ids()), [](const auto& param) {
-  std::string id = param.param;
-  for (char& c : id) {
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+INSTANTIATE_TEST_SUITE_P(Paper, EachSection, ::testing::ValuesIn(all_places()),
+                         [](const auto& param) {
+                           std::string id = param.param.section;
+                           for (char& c : id) {
+                             if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+                           }
+                           return id;
+                         });
+
+TEST(Papers, NamesAreUnique) {
+  std::set<std::string_view> seen, sections;
+  for (const Paper& p : papers()) {
+    EXPECT_TRUE(seen.insert(p.id).second) << p.id;
+    EXPECT_EQ(&paper(p.id), &p);
+    EXPECT_NE(p.about, "");
+    EXPECT_NE(p.title, "");
+    EXPECT_NE(p.lead, "");
+    ASSERT_FALSE(p.statements.empty()) << p.id;
+    for (const Statement& s : p.statements) EXPECT_TRUE(sections.insert(s.id).second) << s.id;
   }
-  return id;
-});
+  EXPECT_EQ(papers().front().id, "large-prompts");
+}
+
+// A run of one paper is not resumed as another.
+TEST(Papers, ARunKnowsItsPaper) {
+  std::set<std::string> seen;
+  for (const Paper& p : papers()) {
+    EXPECT_TRUE(seen.insert(paper_run(p, {}).config_toml).second) << p.id;
+  }
+  EXPECT_TRUE(seen.contains("[paper]\nsize = \"quick\"\n")) << "runs of the first paper resume";
+}
 
 TEST(Paper, KeysAreUniqueAtEverySize) {
   for (const Size size : {Size::tiny, Size::quick, Size::full}) {
     std::set<std::string> seen;
-    for (const Statement& s : statements()) {
-      for (const std::string& key : s.cells({.size = size}).keys) {
-        EXPECT_EQ(key.rfind(std::string(s.id) + "/", 0), 0u) << key;
-        EXPECT_TRUE(seen.insert(key).second) << key;
+    for (const Paper& p : papers()) {
+      for (const Statement& s : p.statements) {
+        for (const std::string& key : s.cells({.size = size}).keys) {
+          EXPECT_EQ(key.rfind(std::string(s.id) + "/", 0), 0u) << key;
+          EXPECT_TRUE(seen.insert(key).second) << key;
+        }
       }
     }
   }
 }
 
 TEST(Paper, AColumnHasOneTypeAndOneMeaningInAllSections) {
-  std::map<std::string, Column> known;
-  for (const Statement& s : statements()) {
-    ASSERT_EQ(s.columns.front().name, "section");
-    for (const Column& column : s.columns) {
-      const Column& first = known.try_emplace(column.name, column).first->second;
-      EXPECT_EQ(first.type, column.type) << s.id << " " << column.name;
-      EXPECT_EQ(first.meaning, column.meaning) << s.id << " " << column.name;
+  for (const Paper& p : papers()) {
+    std::map<std::string, Column> known;
+    for (const Statement& s : p.statements) {
+      ASSERT_EQ(s.columns.front().name, "section");
+      for (const Column& column : s.columns) {
+        const Column& first = known.try_emplace(column.name, column).first->second;
+        EXPECT_EQ(first.type, column.type) << s.id << " " << column.name;
+        EXPECT_EQ(first.meaning, column.meaning) << s.id << " " << column.name;
+      }
     }
+    const std::vector<Column> all = columns_of_paper(p);
+    EXPECT_EQ(all.size(), known.size());
+    EXPECT_FALSE(all.front().optional);
   }
-  const std::vector<Column> all = paper_columns();
-  EXPECT_EQ(all.size(), known.size());
-  EXPECT_FALSE(all.front().optional);
-  for (std::size_t i = 1; i < all.size(); ++i) EXPECT_TRUE(all[i].optional) << all[i].name;
+  const std::vector<Column> first = columns_of_paper(papers().front());
+  for (std::size_t i = 1; i < first.size(); ++i) EXPECT_TRUE(first[i].optional) << first[i].name;
 }
+
+const Paper& large() { return paper("large-prompts"); }
 
 PaperResult run_in(const std::filesystem::path& path, const Options& options,
                    const std::vector<std::string>& ids, const ExecOptions& exec = {}) {
-  esscher::Run run = esscher::Run::create_or_resume(path, paper_run(options));
-  return run_paper(run, options, ids, exec);
+  esscher::Run run = esscher::Run::create_or_resume(path, paper_run(large(), options));
+  return run_paper(run, large(), options, ids, exec);
 }
 
 TEST(Paper, SectionsFillOneRunAndRowsDoNotDependOnThreads) {
@@ -233,7 +272,7 @@ TEST(Paper, SectionsFillOneRunAndRowsDoNotDependOnThreads) {
   const esscher::Run a = esscher::Run::open(one.path()), b = esscher::Run::open(two.path());
   EXPECT_EQ(page_of(b).sections.size(), 2u);
   EXPECT_EQ(dump(*a.document("report")), dump(*b.document("report")));
-  EXPECT_EQ(b.columns(), paper_columns());
+  EXPECT_EQ(b.columns(), columns_of_paper(large()));
 }
 
 TEST(Paper, OneShardMakesNoPage) {
@@ -251,7 +290,7 @@ TEST(Paper, OneShardMakesNoPage) {
 // Rows of another version of the program: an error that names what is missing, never a guess.
 TEST(Paper, RowsThatLackAColumnAreRefused) {
   const Options options{.size = Size::tiny};
-  const Statement& s = statement("lemma-2.1");
+  const Statement& s = statement(large(), "lemma-2.1");
   RecordTable rows = rows_of_statement(s, options);
   const auto without = [&](const std::string& name) {
     RecordTable out = rows;
@@ -275,7 +314,8 @@ TEST(Paper, RowsThatLackAColumnAreRefused) {
 }
 
 TEST(Paper, RefusesUnknownNames) {
-  EXPECT_THROW((void)statement("lemma-9"), ArgumentError);
+  EXPECT_THROW((void)paper("large"), ArgumentError);
+  EXPECT_THROW((void)statement(large(), "lemma-9"), ArgumentError);
   const Folder folder("unknown");
   EXPECT_THROW(run_in(folder.path(), {.size = Size::tiny}, {"lemma-9"}), ArgumentError);
 }

@@ -1,6 +1,5 @@
-#include "esscher/paper/statements.h"
+#include "esscher/paper/section.h"
 
-#include <array>
 #include <optional>
 
 #include "esscher/base/error.h"
@@ -31,21 +30,6 @@ SectionReport complete_rows(std::string_view where, std::string_view id,
     throw FileError(std::string(where) + ": a row of section \"" + std::string(id) +
                     "\" lacks a column that its kind of row has");
   }
-}
-
-std::span<const Statement> statements() {
-  static const std::array all{lemma_2_1(),   almost_sure(), prop_3_1(), prop_3_4(),  stability(),
-                              theorem_4_3(), theorem_5_1(), transfer(), experiment()};
-  return all;
-}
-
-const Statement& statement(std::string_view id) {
-  std::string ids;
-  for (const Statement& s : statements()) {
-    if (s.id == id) return s;
-    ids += (ids.empty() ? "" : ", ") + std::string(s.id);
-  }
-  throw_argument("paper", "section", id, "one of " + ids);
 }
 
 }  // namespace esscher::paper
