@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""check_blocks.py BUILD [PAGE.md...]: runs the code blocks of README.md and docs/ (docs/about.md says
-how). A page runs in a folder of its own, its blocks in order."""
+"""check_blocks.py BUILD [--write] [PAGE.md...]: runs the code blocks of README.md and docs/ (docs/about.md says
+how). A page runs in a folder of its own, its blocks in order. With --write, outputs that differ are written into the
+page; read them before you commit them."""
 
 import re
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Optional
 
 from doc_blocks import blocks
 
@@ -31,12 +33,94 @@ class Failure(Exception):
     """A block that does not do what the page says."""
 
 
-def matches(expected: str, found: str) -> bool:
-    """Equal, where "..." in the expected text stands for anything."""
-    def tidy(text: str) -> str:
-        return "\n".join(line.rstrip() for line in text.strip().splitlines())
-    pattern = ".*".join(re.escape(part) for part in tidy(expected).split("..."))
-    return re.fullmatch(pattern, tidy(found), re.S) is not None
+NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?(?![\w])")
+
+
+def tidy(text: str) -> str:
+    return "\n".join(line.rstrip() for line in text.strip("\n").splitlines())
+
+
+def close(expected: str, found: str) -> bool:
+    """Whole numbers are equal. Others differ by at most a unit of the last digit shown, or by 1e-9 of themselves,
+    because another processor rounds differently.
+
+    >>> [close("0.123", found) for found in ("0.1234567", "0.124", "0.126", "0.12")]
+    [True, True, False, False]
+    >>> close("17953", "17954"), close("1e+12", "1000000000000"), close("2.5e-05", "2.6e-05"), close("-0.5", "0.5")
+    (False, False, True, False)
+    """
+    if expected == found:
+        return True
+    if not re.search(r"[.eE]", expected) or not re.search(r"[.eE]", found):
+        return False
+    mantissa, _, exponent = expected.lower().partition("e")
+    unit = 10.0 ** (int(exponent or 0) - len(mantissa.partition(".")[2]))
+    return abs(float(expected) - float(found)) <= max(1.001 * unit, 1e-9 * abs(float(expected)))
+
+
+def fits(chunk: str, found: str, at: int) -> int:
+    """Where a piece of the expected text ends in the found one if it begins at this place there; -1 if it does not.
+    Blanks between words may be more or fewer, because a column is as wide as its numbers."""
+    parts = re.split(f"({NUMBER.pattern}|[ ]+)", chunk)
+    for i, part in enumerate(parts):
+        if i % 2 == 0:
+            if not found.startswith(part, at):
+                return -1
+            at += len(part)
+            continue
+        there = (re.compile(" *" if at == 0 or found[at - 1] == "\n" else " +") if part.isspace() else NUMBER).match(found, at)
+        if there is None or not (part.isspace() or close(part, there[0])):
+            return -1
+        at = there.end()
+    return at
+
+
+def match(expected: str, found: str) -> Optional[list[tuple[int, int]]]:
+    """The places in the found text of the pieces between the dots of the expected one; None if they are not there.
+
+    >>> match("a ...\\nc 0.12", "a b\\nc 0.123")
+    [(0, 2), (3, 11)]
+    >>> match("a ...\\nc 0.12", "a b\\nc 0.15") is None
+    True
+    >>> match("t  1.0 s", "t 0.9999999999 s")
+    [(0, 16)]
+    """
+    chunks, places, at = expected.split("..."), [], 0
+    for i, chunk in enumerate(chunks):
+        first, last = i == 0, i == len(chunks) - 1
+        end = -1
+        for begin in range(at, 1 if first else len(found) + 1):
+            end = fits(chunk, found, begin)
+            if end >= 0 and (not last or end == len(found)):
+                break
+        else:
+            return None
+        places.append((begin, end))
+        at = end
+    return places
+
+
+def filled(expected: str, found: str) -> str:
+    """What a page should show: all that was found, except where dots stand alone in a line and stand for a long cut.
+
+    >>> print(filled("a 0.5...\\n...\\nd", "a 0.52\\nb\\nc\\nd"))
+    a 0.52
+    ...
+    d
+    >>> print(filled("a 0.52...\\n...\\nd", "x"))
+    x
+    """
+    places = match(expected, found)
+    if places is None:
+        return found
+    if all(line == "..." or "..." not in line for line in expected.splitlines()):
+        return expected  # nothing to fill in, and digits that differ by rounding need not change a page
+    text, end = "", 0
+    for i, (begin, stop) in enumerate(places):
+        alone = (text == "" or text.endswith("\n")) and re.match(r"\n|$", expected.split("...")[i])
+        text += ("..." if alone else found[end:begin]) if i else ""
+        text, end = text + found[begin:stop], stop
+    return text
 
 
 class Page:
@@ -105,9 +189,9 @@ def libraries(build: Path) -> list:
     return found + ["-lsundials_cvode", "-lsundials_nvecserial", "-lsqlite3", "-lfmt"]
 
 
-def run_page(path: Path, build: Path) -> tuple[int, int]:
+def run_page(path: Path, build: Path, write: bool) -> tuple[int, int]:
     text = path.read_text()
-    passed, failed = 0, 0
+    passed, failed, outputs = 0, 0, []
     with tempfile.TemporaryDirectory() as folder:
         page = Page(Path(folder), build)
         output = ""
@@ -121,22 +205,31 @@ def run_page(path: Path, build: Path) -> tuple[int, int]:
                     output = getattr(page, f"run_{block.language}")(block.code)
                     passed += 1
                 elif block.kind == "output" and output is not None:
-                    if not matches(block.code, output):
+                    expected, found = tidy(block.code), tidy(output)
+                    if write:
+                        outputs.append((block, filled(expected, found)))
+                    elif match(expected, found) is None:
                         raise Failure(f"expected:\n{block.code}found:\n{output}")
                     passed += 1
             except (Failure, subprocess.TimeoutExpired) as failure:
                 failed += 1
                 print(f"{where}: {block.language} block failed\n{failure}")
         page.close()
+    for block, found in reversed(outputs):
+        text = text[:block.start] + f"```text\n{found}\n```" + text[block.end:]
+    if outputs:
+        path.write_text(text)
     return passed, failed
 
 
 def main(build: Path, names: list[str]) -> int:
+    write = "--write" in names
+    names = [name for name in names if name != "--write"]
     pages = [ROOT / name for name in names if name] or [
         page for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))] if page.exists()]
     good, bad = 0, 0
     for path in pages:
-        passed, failed = run_page(path, build)
+        passed, failed = run_page(path, build, write)
         good, bad = good + passed, bad + failed
     print(f"blocks: {good} passed, {bad} failed")
     return bad != 0
