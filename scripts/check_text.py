@@ -13,8 +13,9 @@ from doc_blocks import FORMULA, INLINE_CODE, blank, blocks, formulas
 
 ROOT = Path(__file__).resolve().parents[1]
 VOID = {"br", "hr", "img", "input", "meta", "link"}
-# Pages whose tables are written by the program, which speaks to terminals.
-GENERATED = {"reference/columns.md", "reference/toml.md"}
+# Text that comes from the program and from docstrings, which speak to terminals.
+GENERATED = {"reference/columns.md"}
+MADE = re.compile(r"^<!-- made by .*?^<!-- end -->", re.M | re.S)
 ASCII = re.compile(r"""\b(?:Lambda|Gamma|Sigma)\(|\w\^[({\w-]|\bsqrt\b|<[a-z],\s?\w|\bint_0|\btau²|\b(?:mu|omega|xi|nu)_\w
                    |\bT_hat\b|\bR\^d\b|\bE\||\b(?:grad|Hess)\s(?:Lambda|R)\b""", re.X)
 FRAGILE = re.compile(r"\\[^a-zA-Z\s]|(?<![\\lr])\|")
@@ -91,7 +92,7 @@ def complaints(name: str, source: str) -> list[str]:
     >>> complaints("p", "The pair $(a\\,b)$.")
     ['p: $(a\\\\,b)$ holds \\\\,, which Markdown on GitHub changes']
     """
-    prose = blank(source, [(b.start, b.end) for b in blocks(source)])
+    prose = blank(source, [(b.start, b.end) for b in blocks(source)] + [m.span() for m in MADE.finditer(source)])
     prose = blank(prose, [m.span() for m in INLINE_CODE.finditer(prose)])
     wrong = [f"{name}: ${m.group(1)}$ holds {FRAGILE.search(m.group(1))[0]}, which Markdown on GitHub changes"
              for m in FORMULA.finditer(prose) if FRAGILE.search(m.group(1))]

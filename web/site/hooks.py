@@ -23,7 +23,7 @@ from doc_blocks import INLINE_CODE, Block, blocks, formulas  # noqa: E402
 
 KATEX = Path("/usr/share/javascript/katex")
 LEXERS = {"sh": "bash", "text": "text", "": "text"}
-LABELS = {"bash": "shell", "sh": "shell", "python": "Python", "cpp": "C++", "toml": "TOML", "json": "JSON"}
+LABELS = {"bash": "shell", "sh": "shell", "python": "Python", "pycon": "Python", "py": "signature", "cpp": "C++", "toml": "TOML", "json": "JSON"}
 node = None
 pages: dict = {}
 
