@@ -37,7 +37,7 @@ from .errors import (
     FileError,
     RuntimeFailure,
 )
-from .gradients import PromptGradients, RiskFunction, RiskGradient, risk_function
+from .gradients import PromptGradients, RiskFunction, RiskGradient, RiskSlopes, risk_function
 from .heads import Diagnoses, WindowedHead, heads
 from .icl import (
     Flow,
@@ -156,6 +156,7 @@ __all__ = [
     "risk_function",
     "RiskFunction",
     "RiskGradient",
+    "RiskSlopes",
     "Row",
     "Rows",
     "Run",

@@ -10,9 +10,9 @@ Their derivatives follow by the chain rule from dH/dt and dk/dt, which the table
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
-from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -25,6 +25,17 @@ from .measures import measure as as_measure
 from .random import Stream, as_stream
 from .results import Result, register_tuple
 from .types import Array, ArrayLike, Length, MeasureLike, as_array, whole
+
+
+def _sizes(result: Result) -> str:
+    """One line: numbers as they are, arrays by their norm, what is not known left out."""
+    parts = []
+    for field in fields(result):
+        value = getattr(result, field.name)
+        if value is not None:
+            name = f"|{field.name}|" if np.ndim(value) else field.name
+            parts.append(f"{name} {float(np.linalg.norm(value) if np.ndim(value) else value):.4g}")
+    return f"{type(result).__name__}({', '.join(parts)})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +58,9 @@ class PromptGradients(Result):
     mean: Array
     cov: Array
     score_scale: float
+
+    def __repr__(self) -> str:
+        return _sizes(self)
 
 
 @lru_cache(maxsize=32)
@@ -123,9 +137,37 @@ def output_gradient(
     return _gradients(attention, law, query, V_bar, cov, V.T @ g, a_bar)
 
 
+@dataclass(frozen=True, eq=False)
+class RiskSlopes(Result):
+    """Derivatives of a risk in every parameter, or their standard errors: U [D,D] and r [D] of the head, the
+    score_scale (the inverse temperature, 1 at U), and of the task noise_variance, task_variance, prompt_cov [d,d] and
+    query_cov [d,d] (symmetric).
+
+    Derivatives in the task are None where it has no formula: tasks of your own, features that are not Gaussian, and
+    the engine "direct". Those in task_variance and query_cov are nan at finite length where these are singular.
+
+    >>> import esscher as es
+    >>> task = es.LinearRegressionTask(2, noise_variance=0.1)
+    >>> value, slope, error = es.risk(task, es.block_optimum(task, 50), 50, gradient=True)
+    >>> slope.noise_variance > 0, slope.query_cov.shape, error.score_scale < 0.01
+    (True, (2, 2), True)
+    """
+
+    U: Array
+    r: Array
+    score_scale: float
+    noise_variance: Optional[float]
+    task_variance: Optional[float]
+    prompt_cov: Optional[Array]
+    query_cov: Optional[Array]
+
+    def __repr__(self) -> str:
+        return _sizes(self)
+
+
 @register_tuple
 class RiskGradient(NamedTuple):
-    """A risk, its gradient in (U, r), and the standard error of every entry of that gradient.
+    """A risk, its derivatives in the head and in the task, and the standard error of each of them.
 
     >>> import esscher as es
     >>> task = es.LinearRegressionTask(2)
@@ -135,8 +177,8 @@ class RiskGradient(NamedTuple):
     """
 
     risk: Any
-    gradient: Readout
-    std_error: Readout
+    gradient: RiskSlopes
+    std_error: RiskSlopes
 
 
 class RiskFunction:
@@ -205,17 +247,25 @@ def risk_function(
 REPETITIONS = 8
 
 
-def risk_gradient(task: AnyTask, at: Readout, length: Length, kind: str, options: Dict[str, Any]) -> Tuple[Readout, Readout]:
-    """The mean gradient over independent node sets or draws, and its standard error."""
-    found = []
+def risk_gradient(task: AnyTask, at: Readout, length: Length, kind: str, options: Dict[str, Any]) -> Tuple[RiskSlopes, RiskSlopes]:
+    """The mean derivatives over independent node sets or draws, and their standard errors."""
+    found: List[List[Any]] = []
     for i in range(REPETITIONS):
         given = {**options, "stream": options["stream"].split(1000 + i)}
-        found.append(_esscher.RiskFunction(task, kind, length, given, [])(at.U, at.r)[1])
-        if i == 1 and all(np.array_equal(a, b) for a, b in zip(found[0], found[1])):
+        U, r = _esscher.RiskFunction(task, kind, length, given, [])(at.U, at.r)[1]
+        by_task = _esscher.task_gradient(task, kind, length, given, at.U, at.r)
+        found.append([U, r, float(np.sum(U * at.U)), *(by_task or [None] * 4)])
+        if i == 1 and _same(found[0], found[1]):
             break  # a closed form
-    means, errors = [], []
-    for part in zip(*found):
-        stack = np.stack(part)
-        means.append(stack.mean(0))
-        errors.append(stack.std(0, ddof=1) / np.sqrt(len(stack)))
-    return Readout(*means), Readout(*errors)
+    parts = [None if part[0] is None else np.stack(part) for part in zip(*found)]
+    means: List[Any] = [None if part is None else _number(part.mean(0)) for part in parts]
+    errors: List[Any] = [None if part is None else _number(part.std(0, ddof=1) / np.sqrt(len(part))) for part in parts]
+    return RiskSlopes(*means), RiskSlopes(*errors)
+
+
+def _same(one: List[Any], two: List[Any]) -> bool:
+    return all(a is b if a is None else np.array_equal(a, b, equal_nan=True) for a, b in zip(one, two))
+
+
+def _number(value: Any) -> Any:
+    return float(value) if np.ndim(value) == 0 else value

@@ -15,8 +15,10 @@ from typing import Any, Dict, Iterator, Mapping, Optional, Tuple, Union
 
 import numpy as np
 
+from .errors import ArgumentError
 from .progress import Bar, Progress, listener
 from .random import Stream
+from .ranks import Ranks, world
 from .recorded import Recorded
 
 Out = Union[None, str, "os.PathLike[str]"]
@@ -89,8 +91,14 @@ def outlet(
     progress: Progress = None,
     seed: Union[int, Stream] = 0,
 ) -> Iterator[Optional[Dict[str, Any]]]:
-    """What the compiled module wants to know; a bar is removed at the end."""
-    hears = listener(progress, call)
+    """What the compiled module wants to know; a bar is removed at the end.
+
+    With ``out`` the MPI ranks of the script make the run together, and the first of them tells the progress.
+    """
+    ranks = None if out is None else world()
+    hears = None if ranks is not None and ranks.rank != 0 else listener(progress, call)
+    if ranks is not None:
+        _same_run(ranks, os.fspath(out or ""))
     try:
         if out is None and hears is None:
             yield None
@@ -102,10 +110,20 @@ def outlet(
             "seed": seed.seed if isinstance(seed, Stream) else seed,
             "shard": shard,
             "progress": hears,
+            "ranks": ranks,
         }
     finally:
         if isinstance(hears, Bar):
             hears.close()
+
+
+def _same_run(ranks: Ranks, out: str) -> None:
+    theirs = ranks.share(lambda: out)
+    if theirs != out:
+        raise ArgumentError(
+            f"out is {out!r} on rank {ranks.rank} and {theirs!r} on rank 0; the ranks of mpirun make one run together, or "
+            "each its own with ESSCHER_MPI=0"
+        )
 
 
 def without(arguments: Mapping[str, Any], *names: str) -> Dict[str, Any]:

@@ -19,6 +19,7 @@ from .errors import ArgumentError, RuntimeFailure
 from .keywords import helpful
 from .outlets import Out, outlet
 from .progress import Bar, Progress, listener
+from .ranks import world
 from .results import Curve, Curves, Result
 from .runs import Run
 from .tables import Rows
@@ -150,7 +151,8 @@ def sweep(
     arrays are columns. Points are computed on the threads of the package, or in ``processes`` processes, for functions
     that spend their time in Python. ``out`` makes a run on disk: every point is kept as soon as it is there, the same
     call resumes it, and report.html shows it. ``shard`` "1/3" computes the first third of the points (on machines that
-    share nothing; ``esscher runs merge`` puts the runs together).
+    share nothing; ``esscher runs merge`` puts the runs together). Under ``mpirun -np 4 python3 script.py`` the ranks
+    compute the points of one ``out`` together, through mpi4py, and each of them gets the whole table.
 
     >>> import esscher as es
     >>> task = es.LinearRegressionTask(2)
@@ -167,6 +169,8 @@ def sweep(
         # Without processes a point is computed by the thread of the store that asks for it: another one would have to
         # wait for a place among the threads of the package, which the store holds.
         ask: Callable[[Point], Point] = partial(_compute, function)
+        if processes > 0 and world() is not None:
+            raise ArgumentError(f"sweep: processes is {processes} under mpirun, whose ranks are the processes; give 0")
         if processes <= 0:
             return Sweep(list(axes), _into_run(function, ask, points, os.fspath(out), shard, progress))
         with ProcessPoolExecutor(processes) as pool:
@@ -213,17 +217,17 @@ def _into_run(
     kinds = {column["name"]: column["type"] for column in columns}
     failures: List[BaseException] = []
 
-    def compute(i: int) -> Optional[str]:
+    def compute(i: int) -> Tuple[Optional[str], str]:
         try:
             row = first if first is not None and i == 0 else ask(points[i])
             if not set(row) <= set(kinds):
                 more = ", ".join(sorted(set(row) - set(kinds)))
                 raise ArgumentError(f"sweep: at {keys[i]} the function gave {more}, which the first point did not")
             stored = {name: _stored(value, kinds[name]) for name, value in row.items() if value is not None}
-            return json.dumps([stored], allow_nan=False)
+            return json.dumps([stored], allow_nan=False), ""
         except BaseException as error:  # raised below, in the thread of the caller
             failures.append(error)
-            return None
+            return None, f"{type(error).__name__}: {error}"
 
     given = {"function": getattr(function, "__qualname__", type(function).__name__), "axes": list(points[0])}
     with outlet("sweep", "sweep", given, out=out, shard=shard, progress=progress) as where:
@@ -243,7 +247,20 @@ def _into_run(
 def _columns(
     ask: Callable[[Point], Point], points: List[Point], out: str
 ) -> Tuple[Optional[Point], List[Dict[str, Any]]]:
-    """The columns of the run that is there; else those of the first point, which is computed for them."""
+    """The columns of the run that is there; else those of the first point, which is computed for them.
+
+    Of several ranks the first one does it, and keeps the point.
+    """
+    ranks = world()
+    if ranks is None:
+        return _own_columns(ask, points, out)
+    row, columns = ranks.share(lambda: _own_columns(ask, points, out))
+    return (row if ranks.rank == 0 else None), columns
+
+
+def _own_columns(
+    ask: Callable[[Point], Point], points: List[Point], out: str
+) -> Tuple[Optional[Point], List[Dict[str, Any]]]:
     if os.path.exists(os.path.join(out, "run.sqlite")):
         stored = Run(out).document("columns")
         if stored is not None:

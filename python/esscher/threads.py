@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from . import _esscher
 
+_chosen = False
+
 
 def set_thread_count(threads: int) -> None:
     """Threads of every later call; 0 for one per core.
@@ -14,6 +16,8 @@ def set_thread_count(threads: int) -> None:
     2
     >>> es.set_thread_count(0)
     """
+    global _chosen
+    _chosen = True
     _esscher.set_thread_count(threads)
 
 
@@ -25,3 +29,13 @@ def thread_count() -> int:
     True
     """
     return _esscher.thread_count()
+
+
+def are_chosen() -> bool:
+    """Whether the script has set a number."""
+    return _chosen
+
+
+def suggest(threads: int) -> None:
+    """A number that is not the choice of the script."""
+    _esscher.set_thread_count(threads)

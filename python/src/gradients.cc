@@ -4,6 +4,7 @@
 #include "calls.h"
 #include "esscher/risk/node_error.h"
 #include "esscher/risk/risk.h"
+#include "esscher/risk/task_gradient.h"
 #include "parts.h"
 #include "readouts.h"
 #include "tasks.h"
@@ -37,9 +38,24 @@ std::vector<Readout> readouts_in(const py::iterable& pairs) {
   return heads;
 }
 
+// (noise_variance, task_variance, prompt_cov, query_cov), or None where there is no formula.
+py::object by_task(const py::object& task, const std::string& kind, const py::object& length,
+                   const py::dict& options, const py::object& U, const py::object& r) {
+  const AnyTask in = task_in(task);
+  const Readout at = readout_in(U, r);
+  const Length L = length_in("risk", length);
+  const auto model = parse_enum<ModelKind>(kind);
+  const RiskOptions given = risk_options_in(options);
+  if (choose_risk(in, 1, model, L, given.engine).method == RiskMethod::draws) return py::none();
+  const TaskGradient g = long_call([&] { return task_gradient(in, at, model, L, given); });
+  return py::make_tuple(g.noise_variance, g.task_variance, out(MatrixView(g.prompt_cov)),
+                        out(MatrixView(g.query_cov)));
+}
+
 }  // namespace
 
 void bind_gradients(py::module_& m) {
+  m.def("task_gradient", &by_task);
   py::class_<NodeTables>(m, "NodeTables").def(py::init<std::int64_t>()).def("at", &node_functions);
   py::class_<RiskFunction>(m, "RiskFunction")
       .def(py::init([](const py::object& task, const std::string& kind, const py::object& length,

@@ -18,11 +18,18 @@ Outlet::Outlet(const py::object& given) {
   info_ = {.verb = py::cast<std::string>(options["verb"]),
            .config_toml = py::cast<std::string>(options["config"]),
            .seed = py::cast<std::uint64_t>(options["seed"])};
+  if (!options["ranks"].is_none()) ranks_ = std::make_unique<PythonRanks>(options["ranks"]);
 }
 
 Run* Outlet::run() {
   if (directory_.empty()) return nullptr;
-  if (!run_) run_.emplace(Run::create_or_resume(directory_, info_));
+  if (run_) return &*run_;
+  try {
+    run_.emplace(Run::create_or_resume(directory_, info_, ranks_.get()));
+  } catch (const std::exception& error) {
+    if (ranks_ && ranks_->rank() == 0) ranks_->fail(error.what());
+    throw;
+  }
   return &*run_;
 }
 
@@ -43,7 +50,7 @@ void Outlet::keep(const std::function<Page()>& page) {
   if (run() == nullptr) return;
   const Page made = page();
   set_page(*run(), made);
-  write_report(*run(), made, run()->directory() / "report.html");
+  if (run()->is_writer()) write_report(*run(), made, run()->directory() / "report.html");
 }
 
 void Outlet::keep_document(const char* name, const std::function<Json()>& document) {

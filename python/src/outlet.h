@@ -8,13 +8,16 @@
 //   }, outlet);
 //
 // `given` is None or a dictionary of Python (esscher/outlets.py):
-//   {"out": DIR or None, "verb", "config": TOML, "seed", "shard": "1/2" or "", "progress": f or None}
+//   {"out": DIR or None, "verb", "config": TOML, "seed", "shard": "1/2" or "", "progress": f or None,
+//    "ranks": the MPI ranks of the script (esscher/ranks.py) or None}
+// Of several ranks only the first writes files; all of them get the result.
 #pragma once
 
 #include <pybind11/pybind11.h>
 
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -23,6 +26,7 @@
 #include "calls.h"
 #include "esscher/report/page.h"
 #include "esscher/store/exec.h"
+#include "ranks.h"
 
 namespace esscher::python {
 
@@ -61,6 +65,7 @@ class Outlet {
   std::string directory_, shard_;
   RunInfo info_;
   pybind11::object progress_ = pybind11::none();
+  std::unique_ptr<PythonRanks> ranks_;  // null when alone
   Meter meter_;
   std::pair<std::int64_t, std::int64_t> told_{-1, -1};
   std::optional<Run> run_;

@@ -9,9 +9,9 @@
 namespace esscher::python {
 namespace {
 
-// The cells of a Python function into the run of `where`. compute(i) gives the rows of cell i as the
-// text of the store (json/rows.h), or None if it failed. Gives back [{"cell", column..},..] of all
-// finished cells, or None if another shard has cells left.
+// The cells of a Python function into the run of `where`. compute(i) gives the rows of cell i as
+// the text of the store (json/rows.h) and "", or None and what went wrong. Gives back
+// [{"cell", column..},..] of all finished cells, or None if another shard has cells left.
 py::object sweep(const py::object& where, std::vector<std::string> keys, const py::object& columns,
                  const py::object& compute) {
   TextCells cells{.keys = std::move(keys), .columns = {}, .compute = {}};
@@ -20,8 +20,8 @@ py::object sweep(const py::object& where, std::vector<std::string> keys, const p
   }
   cells.compute = [&](std::size_t i) -> TextCells::Rows {
     const py::gil_scoped_acquire acquire;
-    const py::object text = compute(i);
-    if (text.is_none()) throw RuntimeFailure("sweep: cell " + cells.keys[i] + " failed");
+    const auto [text, failure] = py::cast<std::pair<py::object, std::string>>(compute(i));
+    if (text.is_none()) throw RuntimeFailure("sweep: at " + cells.keys[i] + ": " + failure);
     return {.text = py::cast<std::string>(text), .engine = {}};
   };
   Outlet outlet(where);
@@ -34,8 +34,9 @@ py::object sweep(const py::object& where, std::vector<std::string> keys, const p
           return list;
         });
         if (outlet.fill(cells)) {
-          found = outlet.run()->keyed_table();
-          write_report(*outlet.run(), outlet.run()->directory() / "report.html");
+          const Run& run = *outlet.run();
+          found = run.keyed_table();
+          if (run.is_writer()) write_report(run, run.directory() / "report.html");
         }
         outlet.close();
         return found;

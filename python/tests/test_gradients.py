@@ -109,6 +109,49 @@ def test_the_gradient_of_a_risk_has_an_error_that_holds():
     assert found.risk == es.risk(TASK, AT, 30)
 
 
+@pytest.mark.parametrize("length, kind", [(7, "softmax"), (300, "softmax"), (7, "linear"), (es.inf, "softmax")])
+def test_derivatives_in_the_task_and_in_the_temperature(length, kind):
+    """Against differences of risks on other nodes, in every parameter, within the stated errors."""
+    given = {"query_cov": np.array([[0.8, 0.2], [0.2, 1.1]]), "task_variance": 0.6, "noise_variance": 0.2}
+    cov = np.array([[1.0, -0.3], [-0.3, 0.7]])
+    ask = {"kind": kind, "seed": 11}
+
+    def risk(prompt_cov=cov, scale=1.0, **changes):
+        task = es.LinearRegressionTask(prompt_cov, **{**given, "query_noise": True, **changes})
+        return es.risk(task, es.Readout(scale * AT.U, AT.r), length, **ask)
+
+    task = es.LinearRegressionTask(cov, query_noise=True, **given)
+    _, slope, error = es.risk(task, AT, length, kind=kind, gradient=True)
+    turn = np.array([[0.5, 0.4], [0.4, -0.6]])
+    directions = {
+        "prompt_cov": (lambda h: risk(cov + h * turn), turn),
+        "query_cov": (lambda h: risk(query_cov=given["query_cov"] + h * turn), turn),
+        "noise_variance": (lambda h: risk(noise_variance=0.2 + h), 1.0),
+        "task_variance": (lambda h: risk(task_variance=0.6 + h), 1.0),
+        "score_scale": (lambda h: risk(scale=1.0 + h), 1.0),
+    }
+    h, factors = 0.04, {-2: 1, -1: -8, 1: 8, 2: -1}
+    for name, (value, direction) in directions.items():
+        found = [(factor / (12 * h), value(step * h)) for step, factor in factors.items()]
+        by_hand = sum(factor * e.value for factor, e in found)
+        spread = np.sqrt(sum((factor * e.std_error) ** 2 for factor, e in found))
+        sure = float(np.sqrt(np.sum((getattr(error, name) * direction) ** 2)))
+        claimed = float(np.sum(getattr(slope, name) * direction))
+        assert abs(claimed - by_hand) < 6 * (spread + sure) + 1e-5 * abs(by_hand), name
+        assert sure < 0.05 * abs(by_hand) or sure < 2e-3, name
+    if kind == "linear" or length == es.inf:
+        assert error.noise_variance == 0 and np.all(error.query_cov == 0)
+
+
+def test_tasks_without_formulas_have_no_derivatives_in_the_task():
+    task = es.LinearRegressionTask(2, features="rademacher")
+    slope = es.risk(task, AT, 10, gradient=True, draws=50).gradient
+    assert slope.noise_variance is None and slope.prompt_cov is None and slope.U.shape == (3, 3)
+    assert slope.score_scale == pytest.approx(np.sum(slope.U * AT.U))
+    frame = slope.to_pandas()
+    assert "score_scale" in frame
+
+
 def test_own_tasks_have_gradients():
     class Slope:
         token_dim = 2
