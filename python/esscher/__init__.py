@@ -180,3 +180,7 @@ __all__ = [
     "Weighted",
     "__version__",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -9,6 +9,7 @@ import numpy as np
 
 from . import _esscher
 from .recorded import Recorded
+from .results import Result, sizes
 from .types import Array, ArrayLike, MeasureLike
 
 
@@ -21,7 +22,7 @@ def _same_arrays(one: object, other: object) -> bool:
 
 
 @dataclass(frozen=True)
-class Gradients:
+class Gradients(Result):
     """Cotangents, each of the shape of its parameter: z [d], U [d,d], V [dv,d], K and Q [dk,d] or None.
 
     >>> import numpy as np, esscher as es
@@ -39,9 +40,12 @@ class Gradients:
     def __eq__(self, other: object) -> bool:
         return _same_arrays(self, other)
 
+    def __repr__(self) -> str:
+        return sizes(self)
+
 
 @dataclass(frozen=True)
-class MultiHeadGradients:
+class MultiHeadGradients(Result):
     """Cotangents of a multi-head operator: z [d] summed over heads, O [p, sum dv_h], and one entry per head.
 
     >>> import numpy as np, esscher as es
@@ -57,6 +61,9 @@ class MultiHeadGradients:
 
     def __eq__(self, other: object) -> bool:
         return _same_arrays(self, other)
+
+    def __repr__(self) -> str:
+        return sizes(self)
 
 
 class Attention(Recorded, _esscher.Attention):

@@ -8,6 +8,7 @@ from typing import Any, Callable, List, Union
 import numpy as np
 
 from .errors import ArgumentError, DomainError
+from .keywords import helpful
 from .measures import Measure, measure
 from .random import Stream, as_stream
 from .results import Result
@@ -163,6 +164,7 @@ def _task(report: _Report, task: Any, seed: Stream, draws: int) -> None:
     report.say("targets vary", len(set(targets)) > 1, f"all of {draws} targets are {targets[0]:g}: there is nothing to learn.")
 
 
+@helpful
 def check(subject: Any, *, samples: int = 4000, seed: Union[Stream, int] = 0) -> Check:
     """Compares the formulas of a measure, tokens [n,d] or a task with each other, and with samples.
 

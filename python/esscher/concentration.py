@@ -12,6 +12,7 @@ from .errors import ArgumentError
 from .keywords import helpful
 from .outlets import Out, outlet, without
 from .progress import Progress
+from .random import as_seed
 from .results import Curve, Curves, Result
 from .tables import Rows
 from .types import ArrayLike, Length, MeasureLike
@@ -101,7 +102,7 @@ def concentration(
     queries: Union[MeasureLike, ArrayLike],
     lengths: Iterable[Length],
     *,
-    metrics: Sequence[str] = ("output", "grad_v", "grad_u"),
+    metrics: Union[str, Sequence[str]] = ("output", "grad_v", "grad_u"),
     engine: str = "auto",
     query_count: int = 512,
     replicates: int = 8,
@@ -123,7 +124,8 @@ def concentration(
     >>> c.regime["lambda"], round(c.fits[0]["slope"], 2)
     (0.25, -1.0)
     """
-    lengths = list(lengths)
+    lengths, seed = list(lengths), as_seed("concentration", seed)
+    metrics = [metrics] if isinstance(metrics, str) else list(metrics)
     given = without(locals())
     with outlet("concentration", "concentration", given, out=out, shard=shard, progress=progress, seed=seed) as where:
         found = _esscher.concentration(
@@ -169,7 +171,8 @@ def shortest_length(
     """
     bound, is_relative = _tolerance(eps, error, relative)
     found = _esscher.shortest_length(
-        measure, attention, queries, bound, metric, is_relative, quantile, engine, query_count, replicates, seed
+        measure, attention, queries, bound, metric, is_relative, quantile, engine, query_count, replicates,
+        as_seed("shortest_length", seed),
     )
     return LengthAnswer(
         inf if found["length"] is None else found["length"],
@@ -205,6 +208,7 @@ def _tolerance(eps: Optional[float], error: Union[None, float, str], relative: b
     return part * part, True
 
 
+@helpful
 def asymptotic_constant(
     measure: MeasureLike, attention: Attention, z: ArrayLike, *, metric: str = "output"
 ) -> float:
@@ -217,6 +221,7 @@ def asymptotic_constant(
     return _esscher.asymptotic_constant(metric, measure, attention, z)
 
 
+@helpful
 def predicted_exponent(lam: float) -> float:
     """min(1, (sqrt(1 + 4/lambda) - 1)/2): the predicted rate of D(L), a heuristic for lambda >= 1/2.
 

@@ -10,7 +10,7 @@ Their derivatives follow by the chain rule from dH/dt and dk/dt, which the table
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
@@ -23,19 +23,9 @@ from .icl import AnyTask, Readout
 from .keywords import helpful
 from .measures import measure as as_measure
 from .random import Stream, as_stream
-from .results import Result, register_tuple
+from .results import Result, fields_of, register_tuple, sizes
+from .tables import Rows
 from .types import Array, ArrayLike, Length, MeasureLike, as_array, whole
-
-
-def _sizes(result: Result) -> str:
-    """One line: numbers as they are, arrays by their norm, what is not known left out."""
-    parts = []
-    for field in fields(result):
-        value = getattr(result, field.name)
-        if value is not None:
-            name = f"|{field.name}|" if np.ndim(value) else field.name
-            parts.append(f"{name} {float(np.linalg.norm(value) if np.ndim(value) else value):.4g}")
-    return f"{type(result).__name__}({', '.join(parts)})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +50,7 @@ class PromptGradients(Result):
     score_scale: float
 
     def __repr__(self) -> str:
-        return _sizes(self)
+        return sizes(self)
 
 
 @lru_cache(maxsize=32)
@@ -162,11 +152,17 @@ class RiskSlopes(Result):
     query_cov: Optional[Array]
 
     def __repr__(self) -> str:
-        return _sizes(self)
+        return sizes(self)
+
+
+class _RiskGradient(NamedTuple):
+    risk: Any
+    gradient: RiskSlopes
+    std_error: RiskSlopes
 
 
 @register_tuple
-class RiskGradient(NamedTuple):
+class RiskGradient(_RiskGradient, Result):
     """A risk, its derivatives in the head and in the task, and the standard error of each of them.
 
     >>> import esscher as es
@@ -176,9 +172,12 @@ class RiskGradient(NamedTuple):
     ((3, 3), True)
     """
 
-    risk: Any
-    gradient: RiskSlopes
-    std_error: RiskSlopes
+    def _table(self) -> Rows:
+        parts = {"gradient": self.gradient, "std_error": self.std_error}
+        return Rows({"what": name, **fields_of(part)} for name, part in parts.items())
+
+    def __repr__(self) -> str:
+        return f"RiskGradient({self.risk!r}, {self.gradient!r})"
 
 
 class RiskFunction:
@@ -210,7 +209,7 @@ class RiskFunction:
 
     def __repr__(self) -> str:
         task, length, kind, _, _ = self._arguments
-        return f"RiskFunction({task!r}, length={length}, kind={kind!r})"
+        return f"risk_function({task!r}, {length!r}, kind={kind!r})"
 
 
 @helpful

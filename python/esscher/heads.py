@@ -13,6 +13,7 @@ from .errors import DimensionError
 from .keywords import renamed
 from .outlets import Out, outlet
 from .progress import Progress
+from .random import as_seed
 from .results import Curve, Curves, Result
 from .tables import Row, Rows
 from .types import Array, ArrayLike
@@ -159,7 +160,7 @@ def heads(
         "tolerance": tolerance,
         "windows": list(windows),
         "sinks": sinks,
-        "seed": seed,
+        "seed": as_seed("heads", seed),
     }
     if isinstance(Q, (str, os.PathLike)):
         Q = os.fspath(Q)

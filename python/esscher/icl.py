@@ -12,7 +12,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Protocol, Tuple, Union
 import numpy as np
 
 from . import _esscher
-from .keywords import renamed
+from .keywords import helpful, renamed
 from .outlets import Out, outlet, without
 from .progress import Progress
 from .results import Curve, Curves, Result, register_tuple
@@ -114,6 +114,7 @@ class UserTask(Protocol):
 AnyTask = Union[LinearRegressionTask, UserTask]
 
 
+@helpful
 def power_covariance(dim: int, rho: float) -> Array:
     """rho^|i-j| [dim,dim].
 
@@ -122,9 +123,10 @@ def power_covariance(dim: int, rho: float) -> Array:
     array([[1. , 0.5],
            [0.5, 1. ]])
     """
-    return _esscher.power_covariance(dim, rho)
+    return _esscher.power_covariance(whole("power_covariance", "dim", dim), rho)
 
 
+@helpful
 def linear_risk(
     task: LinearRegressionTask, at: Readout, length: Length, *, gradient: bool = False
 ) -> Union[float, Tuple[float, Readout]]:
@@ -155,6 +157,7 @@ def bayes_risk(
     return Estimate(*_esscher.bayes_risk(task, length, replicates, as_stream(seed)))
 
 
+@helpful
 def block_optimum(task: LinearRegressionTask, length: Length) -> Readout:
     """Where the gradient flow from a balanced start ends, for linear attention trained at this length.
 
@@ -165,6 +168,7 @@ def block_optimum(task: LinearRegressionTask, length: Length) -> Readout:
     return Readout(*_esscher.block_optimum(task, length))
 
 
+@helpful
 def balanced_start(task: AnyTask, alpha: Optional[float] = None) -> Readout:
     """U = alpha [[I/sqrt d, 0], [0, 0]], r = (0, alpha), tokens in R^{d+1}.
 

@@ -6,55 +6,60 @@ import difflib
 import functools
 import inspect
 import warnings
-from typing import Any, Callable, Dict, Iterable, Mapping, Optional, TypeVar, cast
+from typing import Any, Callable, Dict, Iterable, Mapping, Optional, Tuple, TypeVar, cast
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# What people of other libraries write, and the word of this package.
-SYNONYMS = {
-    "lr": "learning_rate",
-    "eta": "learning_rate",
-    "model": "kind",
-    "models": "kinds",
-    "stream": "seed",
-    "random_state": "seed",
-    "rng": "seed",
-    "scale": "score_scale",
-    "temperature": "score_scale",
-    "batch_size": "batch",
-    "n_steps": "steps",
-    "epochs": "steps",
-    "iterations": "steps",
-    "n_heads": "heads",
-    "num_heads": "heads",
-    "wd": "weight_decay",
-    "eps": "epsilon",
-    "epsilon": "eps",
-    "L": "length",
-    "n": "length",
-    "covariance": "cov",
-    "sigma": "cov",
-    "loc": "mean",
-    "d": "dim",
-    "R": "radius",
-    "noise": "noise_variance",
-    "samples": "draws",
-    "verbose": "progress",
-    "callback": "progress",
-    "directory": "out",
-    "path": "out",
-    "optim": "optimizer",
-    "optimiser": "optimizer",
-    "parametrization": "parametrisation",
+# What people of other libraries write, and the words of this package, of which the first that a function has is meant.
+SYNONYMS: Dict[str, Tuple[str, ...]] = {
+    "lr": ("learning_rate",),
+    "eta": ("learning_rate",),
+    "model": ("kind",),
+    "models": ("kinds",),
+    "stream": ("seed",),
+    "random_state": ("seed",),
+    "rng": ("seed",),
+    "scale": ("score_scale",),
+    "temperature": ("score_scale",),
+    "batch_size": ("batch",),
+    "n_steps": ("steps",),
+    "epochs": ("steps",),
+    "iterations": ("steps",),
+    "n_heads": ("heads",),
+    "num_heads": ("heads",),
+    "wd": ("weight_decay",),
+    "eps": ("epsilon",),
+    "epsilon": ("eps",),
+    "L": ("length",),
+    "n": ("length", "samples",),
+    "covariance": ("cov",),
+    "sigma": ("cov",),
+    "loc": ("mean",),
+    "d": ("dim",),
+    "R": ("radius",),
+    "noise": ("noise_variance",),
+    "samples": ("draws", "replicates",),
+    "verbose": ("progress",),
+    "callback": ("progress",),
+    "directory": ("out",),
+    "path": ("out",),
+    "optim": ("optimizer",),
+    "optimiser": ("optimizer",),
+    "parametrization": ("parametrisation",),
+    "grad": ("gradient",),
+    "query": ("z",),
+    "queries": ("query_count",),
+    "tau2": ("tau",),
+    "lambda_": ("lam",),
 }
 
 
 def nearest(word: str, known: Iterable[str]) -> Optional[str]:
     """The word of ``known`` that was probably meant, or None."""
     names = list(known)
-    meant = SYNONYMS.get(word)
-    if meant in names:
-        return meant
+    for meant in (*SYNONYMS.get(word, ()), *(name for name in names if name.lower() == word.lower())):
+        if meant in names:
+            return meant
     close = difflib.get_close_matches(word, names, n=1)
     return close[0] if close else None
 

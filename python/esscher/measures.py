@@ -179,7 +179,7 @@ class Rademacher(Measure):
     """
 
     def __init__(self, dim: int) -> None:
-        super().__init__(_esscher.rademacher(dim))
+        super().__init__(_esscher.rademacher(whole("rademacher", "dim", dim)))
 
 
 class Uniform(Measure):
@@ -191,7 +191,7 @@ class Uniform(Measure):
     """
 
     def __init__(self, dim: int) -> None:
-        super().__init__(_esscher.uniform(dim))
+        super().__init__(_esscher.uniform(whole("uniform", "dim", dim)))
 
 
 class Laplace(Measure):
@@ -207,7 +207,7 @@ class Laplace(Measure):
     b: float
 
     def __init__(self, dim: int, b: float = 1.0) -> None:
-        super().__init__(_esscher.laplace(dim, b))
+        super().__init__(_esscher.laplace(whole("laplace", "dim", dim), b))
 
 
 class Sphere(Measure):
@@ -221,7 +221,7 @@ class Sphere(Measure):
     radius: float
 
     def __init__(self, dim: int, radius: float = 1.0) -> None:
-        super().__init__(_esscher.sphere(dim, radius))
+        super().__init__(_esscher.sphere(whole("sphere", "dim", dim), radius))
 
 
 class Ball(Measure):
@@ -235,7 +235,7 @@ class Ball(Measure):
     radius: float
 
     def __init__(self, dim: int, radius: float = 1.0) -> None:
-        super().__init__(_esscher.ball(dim, radius))
+        super().__init__(_esscher.ball(whole("ball", "dim", dim), radius))
 
 
 class Categorical(Measure):

@@ -13,6 +13,7 @@ from .icl import Flow, flow_of
 from .outlets import Out, outlet
 from .progress import Progress
 from .models import Comparison, comparison_of
+from .random import as_seed
 from .results import Result as Base
 from .tables import Rows
 from .train import Training, training_of
@@ -97,6 +98,7 @@ class Preset:
         >>> es.preset("zfb-shifts").run({"flow.t_end": 0.5}).status
         't_end'
         """
+        seed = as_seed("run", seed)
         with outlet(self.verb, self.name, {}, out=out, shard=shard, progress=progress, seed=seed) as where:
             found = _esscher.run_preset(self.name, self.verb, _assignments(changes), seed, where)
         if self.verb == "icl flow":
@@ -114,7 +116,7 @@ class Preset:
         >>> es.preset("zfb-shifts").check()
         Claims(zfb-shifts: 3 hold, 0 fail, 0 without a number)
         """
-        return Claims(self.name, Rows(_esscher.check_preset(self.name, _assignments(changes), full, seed)))
+        return Claims(self.name, Rows(_esscher.check_preset(self.name, _assignments(changes), full, as_seed("check", seed))))
 
     def __repr__(self) -> str:
         return f"Preset({self.name!r}, verb={self.verb!r}, title={self.title!r})"

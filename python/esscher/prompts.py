@@ -43,8 +43,17 @@ class Estimate(Result):
         return f"Estimate({self.value:.8g}{sure}, {self.engine}{', heavy' if self.heavy else ''})"
 
 
+class _Universal(NamedTuple):
+    M1: float
+    M2c: float
+    H: float
+    M1_ratio: float
+    M2c_ratio: float
+    error: float
+
+
 @register_tuple
-class Universal(NamedTuple):
+class Universal(_Universal, Result):
     """What L iid scores N(0, tau^2) and their softmax weights do on average.
 
     S = sum omega s; ``M1`` = E[S], ``M2c`` = E[(S - tau^2)^2], ``H`` = E[sum omega^2]; the ratios are
@@ -56,12 +65,8 @@ class Universal(NamedTuple):
     (0.0, 1.0)
     """
 
-    M1: float
-    M2c: float
-    H: float
-    M1_ratio: float
-    M2c_ratio: float
-    error: float
+    def __repr__(self) -> str:
+        return f"Universal({', '.join(f'{name}={value:.8g}' for name, value in self._asdict().items())})"
 
 
 @overload

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any, Union
 
 from ._esscher import Stream
+from .errors import ArgumentError
+from .types import whole
 
 Stream.__doc__ = """Counter-based random stream: value i is a pure function of (seed, stream, i).
 
@@ -31,9 +33,19 @@ setattr(Stream, "__reduce__", _reduce)
 setattr(Stream, "__eq__", _equal)
 setattr(Stream, "__hash__", lambda self: hash((self.seed, self.id)))
 
-__all__ = ["Stream", "as_stream"]
+__all__ = ["Stream", "as_seed", "as_stream"]
 
 
 def as_stream(value: Union[Stream, int]) -> Stream:
     """A stream, or stream 0 of a seed."""
-    return value if isinstance(value, Stream) else Stream(value)
+    return value if isinstance(value, Stream) else Stream(as_seed("stream", value))
+
+
+def as_seed(where: str, value: Any) -> int:
+    """The seed of a call that may be kept in a run, which has no place for a stream."""
+    if isinstance(value, Stream):
+        raise ArgumentError(f"{where}: seed is {value!r}, expected an integer, which a run can keep")
+    seed = whole(where, "seed", value)
+    if not 0 <= seed < 2**64:
+        raise ArgumentError(f"{where}: seed is {seed}, expected an integer from 0 to 2^64 - 1")
+    return seed

@@ -16,10 +16,12 @@ import numpy.typing as npt
 from . import _esscher
 from .charts import Charted, Spec, lines
 from .errors import FileError
-from .tables import Row, Rows, module
+from .tables import Row, Rows, flat, module
 
 Path = Union[str, "os.PathLike[str]"]
 Numbers = Union[Sequence[float], npt.NDArray[Any]]
+
+SHOWN = 30  # rows of a table in a notebook
 
 
 class Curve(NamedTuple):
@@ -103,7 +105,7 @@ class Result(Charted):
 
     def _table(self) -> Rows:
         """The rows of the data frame; the scalar fields as one row unless a result says otherwise."""
-        return Rows([{f.name: getattr(self, f.name) for f in dataclasses.fields(self)}])
+        return Rows([fields_of(self)])
 
     def _axes(self) -> List[str]:
         """Columns of the table that span a grid; empty if there is none."""
@@ -120,7 +122,7 @@ class Result(Charted):
     def to_xarray(self) -> Any:
         """An xarray Dataset over the axes of the grid; needs pandas and xarray."""
         xarray = module("xarray", "to_xarray")
-        axes = self._axes()
+        axes = [axis for axis in self._axes() if axis in self._table().columns]
         frame = self.to_pandas()
         return xarray.Dataset.from_dataframe(frame.set_index(axes) if axes else frame)
 
@@ -133,7 +135,7 @@ class Result(Charted):
         """Draws the picture with matplotlib into ``ax``, or into new axes; gives the axes back."""
         curves = self._curves()
         if curves is None:
-            raise TypeError(f"{type(self).__name__} is a single answer and has no picture")
+            raise TypeError(f"{type(self).__name__} has no picture; to_pandas() has its numbers")
         if ax is None:
             ax = module("matplotlib.pyplot", "plot").subplots()[1]
         curves.draw(ax)
@@ -141,7 +143,7 @@ class Result(Charted):
 
     def save(self, path: Path) -> None:
         """Writes the result as JSON; ``esscher.load`` reads the same bits back."""
-        document = {"esscher": _esscher.version, "type": type(self).__name__, "fields": _encode(_fields(self))}
+        document = {"esscher": _esscher.version, "type": type(self).__name__, "fields": _encode(fields_of(self))}
         text = json.dumps(document, allow_nan=False)
         try:
             with open(path, "w", encoding="utf-8") as file:
@@ -169,15 +171,41 @@ class Result(Charted):
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Dict[str, Any]:
         if self._curves() is None:
-            return {"text/plain": repr(self), "text/html": f"<p>{html.escape(repr(self))}</p>"}
+            text = f"<p>{html.escape(repr(self))}</p>"
+            return {"text/plain": repr(self), "text/html": text + _html_table(self._table())}
         # A picture without scripts beside the page: for readers that run none, and for paper.
         bundle = super()._repr_mimebundle_(include, exclude)
         svg = self._svg()
         return {**bundle, "image/svg+xml": svg} if svg else bundle
 
 
-def _fields(result: Any) -> Dict[str, Any]:
+def fields_of(result: Any) -> Dict[str, Any]:
+    """The fields of a result, a dataclass or a named tuple, by name."""
+    if hasattr(result, "_asdict"):
+        found: Dict[str, Any] = result._asdict()
+        return found
     return {f.name: getattr(result, f.name) for f in dataclasses.fields(result)}
+
+
+def sizes(result: Any) -> str:
+    """A result of arrays on one line: numbers as they are, arrays by their norm, what is not known left out."""
+    parts = []
+    for name, value in fields_of(result).items():
+        if isinstance(value, (float, np.ndarray)):
+            label = f"|{name}|" if np.ndim(value) else name
+            parts.append(f"{label} {float(np.linalg.norm(value) if np.ndim(value) else value):.4g}")
+    return f"{type(result).__name__}({', '.join(parts)})"
+
+
+def _html_table(rows: Rows) -> str:
+    """The first rows as a table of HTML; "" for a single one, which its repr says."""
+    if len(rows) < 2:
+        return ""
+    cells = [[html.escape(f"{v:.6g}" if isinstance(v, float) else str(v)) for v in flat(row).values()] for row in rows[:SHOWN]]
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in flat(rows[0]))
+    body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in line) + "</tr>" for line in cells)
+    more = f"<p>and {len(rows) - SHOWN} more</p>" if len(rows) > SHOWN else ""
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
 
 
 # Values that JSON does not have are objects of one key.
@@ -186,6 +214,8 @@ def _encode(value: Any) -> Any:
         return {"array": _encode(value.ravel().tolist()), "shape": list(value.shape), "dtype": str(value.dtype)}
     if isinstance(value, Rows):
         return {"rows": [_encode(dict(row)) for row in value]}
+    if isinstance(value, Result) and not isinstance(value, tuple):
+        return {"result": type(value).__name__, "fields": _encode(fields_of(value))}
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return {"tuple": type(value).__name__, "values": [_encode(item) for item in value]}
     if isinstance(value, (list, tuple)):
@@ -221,6 +251,8 @@ def _decode(value: Any) -> Any:
         return data.reshape(value["shape"])
     if "rows" in value:
         return Rows([_decode(row) for row in value["rows"]])
+    if "result" in value:
+        return Result._kinds[value["result"]](**_decode(value["fields"]))
     if "tuple" in value:
         return _TUPLES[value["tuple"]](*[_decode(item) for item in value["values"]])
     if "dict" in value:
@@ -238,7 +270,7 @@ def read_result(path: Path) -> Result:
             document = json.load(file)
         kind = Result._kinds[document["type"]]
         fields = _decode(document["fields"])
-        known = {f.name for f in dataclasses.fields(kind)}
+        known = set(getattr(kind, "_fields", None) or (f.name for f in dataclasses.fields(kind)))
         if not isinstance(fields, dict) or set(fields) != known:
             raise ValueError(f"the fields of {document['type']} are not {', '.join(sorted(known))}")
         return kind(**fields)
@@ -248,4 +280,4 @@ def read_result(path: Path) -> Result:
         raise FileError(f"{where}: expected a result written by save() ({type(error).__name__}: {error})") from error
 
 
-__all__ = ["Curve", "Curves", "Result", "Row", "read_result", "register_tuple"]
+__all__ = ["Curve", "Curves", "Result", "Row", "fields_of", "read_result", "register_tuple", "sizes"]

@@ -8,7 +8,9 @@ from typing import Iterable, List, Optional, Sequence, Tuple, Union
 
 from . import _esscher
 from .attention import Attention
+from .errors import ArgumentError
 from .keywords import helpful
+from .random import as_seed
 from .results import Curve, Curves, Result
 from .tables import Rows
 from .types import ArrayLike, MeasureLike
@@ -89,11 +91,11 @@ class KeptFactors(Result):
 
 def _lengths(lengths: Optional[Iterable[float]], log_lengths: Optional[Iterable[float]]) -> List[float]:
     if (lengths is None) == (log_lengths is None):
-        raise ValueError("give either lengths or log_lengths")
+        raise ArgumentError("scaling: give either lengths or log_lengths")
     found = [float(n) for n in lengths] if lengths is not None else [math.exp(x) for x in log_lengths or ()]
     for n in found:
         if not (1 < n <= 1e300):
-            raise ValueError(f"a length is {n}, expected numbers above 1 and up to 1e300")
+            raise ArgumentError(f"scaling: a length is {n}, expected numbers above 1 and up to 1e300")
     return found
 
 
@@ -123,7 +125,7 @@ def scaling(
     ['thaws', 'dilutes']
     """
     found = _esscher.scaling(
-        scores, _lengths(lengths, log_lengths), schedule, c, train, list(table), formula, needle, draws, seed
+        scores, _lengths(lengths, log_lengths), schedule, c, train, list(table), formula, needle, draws, as_seed("scaling", seed)
     )
     return Scaling(Rows(found["rows"]), Rows(found["events"]), found["schedule"])
 

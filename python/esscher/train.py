@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Dict, List, NamedTuple, Sequence, Union
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Union
 
 from . import _esscher
 from .errors import ArgumentError
@@ -11,6 +11,7 @@ from .icl import AnyTask, Readout
 from .keywords import renamed
 from .outlets import Out, outlet, without
 from .progress import Progress
+from .random import as_seed
 from .results import Curve, Curves, Result, register_tuple
 from .tables import Rows
 from .types import Length, whole
@@ -92,7 +93,7 @@ def train(
     gradient: str = "auto",
     loss: str = "half",
     seed: int = 0,
-    curve_block: int = 100,
+    curve_block: Optional[int] = None,
     checkpoints: int = 50,
     out: Out = None,
     progress: Progress = None,
@@ -101,7 +102,8 @@ def train(
 
     loss: what the optimizer descends, "half" the squared error, which is the risk, or the whole, "mse", whose gradient
     is twice as long. Reported losses are risks in either case. ``out`` makes a run on disk with ``checkpoints`` states,
-    which the same call resumes, and report.html; ``progress`` as in ``set_progress``.
+    which the same call resumes, and report.html; ``progress`` as in ``set_progress``. The curve has one point for every
+    ``curve_block`` steps, 100 unless given or there are fewer.
 
     task may be your own (``UserTask``). optimizer: "sgd" (momentum), "adam" or "adamw" (beta1, beta2,
     epsilon, weight_decay), as in PyTorch. init: where training starts, with the words of TOML:
@@ -116,16 +118,17 @@ def train(
     >>> t.status, t.steps, t.curve[-1].loss < t.curve[0].loss
     ('finished', 200, True)
     """
+    steps, seed = whole("train", "steps", steps), as_seed("train", seed)
+    curve_block = max(1, min(100, steps)) if curve_block is None else whole("train", "curve_block", curve_block)
     given = without(locals(), "checkpoints")
     if loss not in ("half", "mse"):
         raise ArgumentError(f'train: loss is {loss!r}, expected "half" or "mse"')
-    steps = whole("train", "steps", steps)
     heads_given = [start] if isinstance(start, Readout) else list(start or [])
     options: Dict[str, Any] = dict(
-        kind=kind, half_loss=loss == "half", parametrisation=parametrisation, heads=heads, init=init, alpha=alpha,
+        kind=kind, half_loss=loss == "half", parametrisation=parametrisation, heads=whole("train", "heads", heads), init=init, alpha=alpha,
         score_scale=score_scale, optimizer=optimizer, learning_rate=learning_rate, momentum=momentum,
-        beta1=beta1, beta2=beta2, epsilon=epsilon, weight_decay=weight_decay, batch=batch, gradient=gradient, seed=seed, curve_block=curve_block,
-        start=heads_given,
+        beta1=beta1, beta2=beta2, epsilon=epsilon, weight_decay=weight_decay, batch=whole("train", "batch", batch), gradient=gradient,
+        seed=seed, curve_block=curve_block, start=heads_given,
     )
     with outlet("icl train", "train", given, out=out, progress=progress, seed=seed) as where:
         found = _esscher.train(task, length, steps, checkpoints, options, where)

@@ -120,18 +120,17 @@ Length length_in(std::string_view where, py::handle value) {
   if (!PyFloat_Check(value.ptr()) && py::hasattr(value, "dtype") && py::hasattr(value, "item")) {
     return length_in(where, py::object(value.attr("item")()));
   }
-  if (py::isinstance<py::str>(value)) return Length::parse(py::cast<std::string>(value));
   if (py::isinstance<py::float_>(value)) {
     const double x = py::cast<double>(value);
     if (x == std::numeric_limits<double>::infinity()) return Length::infinity();
-    if (x == std::floor(x) && std::abs(x) < 9e18) return Length(static_cast<std::int64_t>(x));
-  } else if (py::hasattr(value, "__index__")) {
+    if (x == std::floor(x) && x >= 0 && x < 9e18) return Length(static_cast<std::int64_t>(x));
+  } else if (py::hasattr(value, "__index__") && !py::isinstance<py::bool_>(value)) {
     const py::int_ n = py::reinterpret_borrow<py::object>(value).attr("__index__")();
     int overflow = 0;
     const long long count = PyLong_AsLongLongAndOverflow(n.ptr(), &overflow);
-    if (overflow == 0) return Length(count);
+    if (overflow == 0 && count >= 0) return Length(count);
   }
-  throw_argument(where, "length", std::string(py::str(value)), "an integer >= 0 or inf");
+  throw_argument(where, "length", std::string(py::repr(value)), "an integer >= 0 or inf");
 }
 
 py::object out(Length length) {

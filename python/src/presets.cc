@@ -45,7 +45,9 @@ py::list all() {
 
 Config configure(const std::string& name, const Assignments& assignments) {
   Config config = load_preset(name);
-  for (const std::string& assignment : assignments) config.set(assignment);
+  for (const std::string& assignment : assignments) {
+    config.set(assignment, "changes: " + assignment);
+  }
   config.check_known();
   return config;
 }

@@ -1,6 +1,7 @@
 """Results: frames, grids, pictures, files, one line; runs, resuming, progress; sweeps; one vocabulary."""
 
 import copy
+import dataclasses
 import json
 import os
 import pickle
@@ -27,7 +28,17 @@ RESULTS = {
     "estimate": es.mean_square_error(es.Sphere(2), HEAD, [1.0, 0.0], 20, replicates=8),
     "sweep": es.sweep(lambda L, tau: es.universal(L, tau), {"L": [10, 100], "tau": [0.5, 1.0, 2.0]}),
     "check": es.check(es.Rademacher(2)),
+    "claims": es.preset("zfb-shifts").check(),
+    "kept": es.kept_factors(1.0, "ess", train=100, lengths=[100, 1000]),
+    "scaling": es.scaling(1.0, [10, 100]),
+    "universal": es.universal(100, 1.0),
+    "prompt gradients": es.mean_square_error(MU, HEAD, [1.0, 0.0], 20, gradient=True)[1],
+    "risk gradient": es.risk(TASK, es.balanced_start(TASK), 20, gradient=True),
+    "gradients": HEAD.vjp(MU, [1.0, 0.0], [1.0, 0.0]),
+    "head gradients": es.MultiHead([HEAD, HEAD], np.ones((2, 4))).vjp(MU, [1.0, 0.0], [1.0, 0.0]),
 }
+# They compare by what they hold.
+VALUES = ("estimate", "universal", "risk gradient", "gradients", "head gradients")
 PICTURES = ["concentration", "slow", "flow", "compare", "train", "heads", "sweep"]
 
 
@@ -35,6 +46,8 @@ def same(a, b):
     """Equality that looks inside: arrays bit by bit, NaN equal to itself."""
     if isinstance(a, np.ndarray):
         return a.dtype == b.dtype and a.shape == b.shape and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
+    if dataclasses.is_dataclass(a):
+        return type(a) is type(b) and same(vars(a), vars(b))
     if isinstance(a, dict):
         return type(a) is type(b) and list(a) == list(b) and all(same(a[k], b[k]) for k in a)
     if isinstance(a, (list, tuple, es.Rows)):
@@ -48,7 +61,7 @@ def test_results_come_back_from_files_pickles_and_copies(name, tmp_path):
     result.save(tmp_path / "result.json")
     for again in (es.load(tmp_path / "result.json"), pickle.loads(pickle.dumps(result)), copy.deepcopy(result)):
         assert type(again) is type(result) and repr(again) == repr(result)
-        assert same(vars(again), vars(result))
+        assert same(tuple(again) if isinstance(again, tuple) else vars(again), tuple(result) if isinstance(result, tuple) else vars(result))
     json.loads((tmp_path / "result.json").read_text(), parse_constant=lambda text: pytest.fail(f"{text} is no JSON"))
 
 
@@ -58,7 +71,7 @@ def test_one_line_that_answers(name):
     assert "\n" not in text and len(text) < 250 and type(RESULTS[name]).__name__ in text
 
 
-@pytest.mark.parametrize("name", [n for n in RESULTS if n not in ("estimate",)])
+@pytest.mark.parametrize("name", [n for n in RESULTS if n not in VALUES])
 def test_results_are_frozen_and_compare_by_identity(name):
     result = RESULTS[name]
     assert result == result and result != copy.deepcopy(result)
@@ -70,6 +83,14 @@ def test_results_are_frozen_and_compare_by_identity(name):
 def test_frames(name):
     frame = RESULTS[name].to_pandas()
     assert len(frame) >= 1 and "ci" not in frame.columns
+
+
+def test_results_without_a_picture_show_their_rows_in_a_notebook():
+    page = RESULTS["claims"]._repr_mimebundle_()["text/html"]
+    assert page.count("<tr>") == 1 + len(RESULTS["claims"].rows) and "multiplies the risk by 4" in page
+    assert "<table>" not in RESULTS["estimate"]._repr_mimebundle_()["text/html"]
+    with pytest.raises(TypeError, match="Claims has no picture"):
+        RESULTS["claims"].plot()
 
 
 def test_the_frame_has_the_numbers():

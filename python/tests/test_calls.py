@@ -1,0 +1,111 @@
+"""What every call of the package has in common: keywords, counts, lengths, seeds, names."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+import esscher as es
+
+TASK = es.LinearRegressionTask(2)
+AT = es.balanced_start(TASK)
+MU, HEAD = es.Gaussian(np.eye(2)), es.Attention(U=np.eye(2))
+FUNCTIONS = [name for name in es.__all__ if inspect.isfunction(getattr(es, name))]
+# Their one argument is taken by position, or there is none.
+PLAIN = {"commit", "load", "measure", "preset", "presets", "set_progress", "set_thread_count", "thread_count"}
+
+
+@pytest.mark.parametrize("name", sorted(set(FUNCTIONS) - PLAIN))
+def test_an_unknown_keyword_is_answered_with_those_that_exist(name):
+    with pytest.raises(TypeError, match=rf"{name}\(\) has no argument 'nonsense'; it takes "):
+        getattr(es, name)(nonsense=1)
+
+
+@pytest.mark.parametrize(
+    "call, word, meant",
+    [
+        (es.linear_risk, "grad", "gradient"),
+        (es.bayes_risk, "samples", "replicates"),
+        (es.risk, "samples", "draws"),
+        (es.block_optimum, "L", "length"),
+        (es.check, "n", "samples"),
+        (es.power_covariance, "d", "dim"),
+        (es.asymptotic_constant, "query", "z"),
+        (es.heads, "q", "Q"),
+        (es.train, "lr", "learning_rate"),
+        (es.Sphere, "R", "radius"),
+        (es.Attention, "temperature", "score_scale"),
+    ],
+)
+def test_words_of_other_libraries(call, word, meant):
+    with pytest.raises(TypeError, match=f"did you mean '{meant}'"):
+        call(**{word: 1})
+
+
+LENGTHS = {
+    "risk": lambda L: es.risk(TASK, AT, L, kind="linear"),
+    "train": lambda L: es.train(TASK, L, 2),
+    "concentration": lambda L: es.concentration(MU, HEAD, MU, [L], metrics="output"),
+    "mean_square_error": lambda L: es.mean_square_error(MU, HEAD, [1.0, 0.0], L),
+    "linear_risk": lambda L: es.linear_risk(TASK, AT, L),
+    "bayes_risk": lambda L: es.bayes_risk(TASK, L, replicates=2),
+    "universal": lambda L: es.universal(L, 1.0),
+    "flow": lambda L: es.flow(TASK, length=L, kind="linear", t_end=0.01),
+    "block_optimum": lambda L: es.block_optimum(TASK, L),
+}
+
+
+@pytest.mark.parametrize("name", LENGTHS)
+def test_lengths(name):
+    ask = LENGTHS[name]
+    one = repr(ask(10))
+    for same in (10.0, np.int32(10), np.float64(10), np.logspace(1, 1, 1)[0]):
+        assert repr(ask(same)) == one
+    for wrong in (31.6, "100", True, -1, -1.0, float("nan"), None):
+        with pytest.raises(es.ArgumentError, match="expected"):
+            ask(wrong)
+
+
+@pytest.mark.parametrize("law", [es.Rademacher, es.Uniform, es.Laplace, es.Sphere, es.Ball])
+def test_dimensions(law):
+    assert law(3.0).dim == law(np.int64(3)).dim == 3
+    with pytest.raises(es.ArgumentError, match=f"{law.__name__.lower()}: dim is 2.5, expected an integer"):
+        law(2.5)
+
+
+def test_seeds():
+    one = es.train(TASK, 10, 5, seed=3)
+    for same in (3.0, np.int64(3)):
+        assert np.array_equal(es.train(TASK, 10, 5, seed=same).heads[0].U, one.heads[0].U)
+    for wrong in (es.Stream(3), 0.5, "3", -1, 2**64):
+        with pytest.raises(es.ArgumentError, match="train: seed is"):
+            es.train(TASK, 10, 5, seed=wrong)
+    with pytest.raises(es.ArgumentError, match="seed is 0.5"):
+        es.risk(TASK, AT, 10, seed=0.5)
+
+
+def test_a_single_metric_is_a_list_of_one():
+    found = es.concentration(MU, HEAD, MU, [10], metrics="output")
+    assert list(found.rows["metric"]) == ["output"]
+
+
+def test_short_trainings_have_a_curve():
+    found = es.train(TASK, 10, 7)
+    assert [p.last for p in found.curve] == [7] and "loss=" in repr(found)
+    empty = es.train(TASK, 10, 7, curve_block=100)
+    assert empty.curve == [] and dict(empty.to_xarray().sizes) == {"index": 0}
+
+
+def test_only_public_names_are_listed():
+    assert dir(es) == sorted(es.__all__)
+    assert inspect.ismodule(es.icl)  # there, and not advertised
+
+
+def test_changes_of_a_preset_speak_of_changes():
+    with pytest.raises(es.ConfigError, match=r"changes: train.step=3: unknown key train.step, did you mean steps\?"):
+        es.preset("zfb-shifts").run({"train.step": 3})
+
+
+def test_a_risk_function_prints_how_it_was_made():
+    f = es.risk_function(TASK, 10)
+    assert repr(eval(repr(f), vars(es))) == repr(f) == "risk_function(LinearRegressionTask(cov=2), 10, kind='softmax')"
