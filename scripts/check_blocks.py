@@ -132,6 +132,7 @@ class Page:
         (folder / "run").chmod(0o755)
         (folder / "examples").symlink_to(ROOT / "examples")
         (folder / "experiments").symlink_to(ROOT / "experiments")
+        (folder / "tests").symlink_to(ROOT / "tests")
         self.python = subprocess.Popen(
             [PYTHON, "-c", RUNNER], cwd=folder, text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)

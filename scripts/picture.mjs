@@ -1,5 +1,5 @@
 // node picture.mjs PAGE.html SELECTOR OUT.svg [PAGE.html SELECTOR OUT.svg ...]: charts of built pages as SVG, as the
-// page draws them on white, 720 wide. Needs Chromium and the node modules of the browser tests (ESSCHER_NODE_MODULES).
+// page draws them on white, about 580 wide, so that words stay readable on a phone. Needs Chromium and the node modules of the browser tests (ESSCHER_NODE_MODULES).
 import { createRequire } from "node:module";
 import { writeFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
@@ -8,7 +8,7 @@ const { chromium } = createRequire(process.env.ESSCHER_NODE_MODULES + "/")("play
 const jobs = process.argv.slice(2);
 const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM || "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu"] });
-const context = await browser.newContext({ viewport: { width: 790, height: 900 }, colorScheme: "light" });
+const context = await browser.newContext({ viewport: { width: 640, height: 900 }, colorScheme: "light" });
 
 // The chart with a box of its own, on white; a chart of several parts is laid out by Vega as one.
 const drawn = (svg) => {

@@ -17,6 +17,15 @@ Spec = Dict[str, Any]
 # What a legend calls the values of a column.
 WORDS = {"grad_v": "gradient in V", "grad_u": "gradient in U", "grad_k": "gradient in K", "grad_q": "gradient in Q"}
 
+# What an axis calls a column.
+AXES = {
+    "L": "prompt length L",
+    "D": "mean-square error D(L)",
+    "t": "time t",
+    "step": "training step",
+    "E H": "E H, the mean of Σω²",
+}
+
 _MODEL = re.compile(r"^(\w+) L=(\w+)$")
 
 
@@ -41,6 +50,18 @@ class Chart(Charted):
 
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
+
+    @classmethod
+    def lines(cls, rows: Sequence[Mapping[str, Any]], x: str, y: str, color: str = "", **options: Any) -> Chart:
+        """Curves of y over x, one per value of ``color``, drawn as in the reports; options as log_x, title, x_title.
+
+        Options are ``marks``, ``low``, ``high``, ``log_x``, ``log_y``, ``title``, ``x_title`` and ``y_title``.
+
+        >>> import esscher as es
+        >>> es.Chart.lines([{"L": 10, "D": 0.1}, {"L": 100, "D": 0.01}], "L", "D", log_x=True, log_y=True, title="error")
+        Chart(error)
+        """
+        return cls(lines(rows, x, y, color, **options))
 
     def chart(self) -> Spec:
         """The specification."""
@@ -118,8 +139,8 @@ def lines(
     described: Spec = {
         "kind": "scatter" if marks else "curve",
         "data": "rows",
-        "x": {"column": x, "title": x_title or x, "log": log_x},
-        "y": {"column": y, "title": y_title or y, "log": log_y},
+        "x": {"column": x, "title": x_title or AXES.get(x, x), "log": log_x},
+        "y": {"column": y, "title": y_title or AXES.get(y, y), "log": log_y},
         "points": len(shown) <= 60,
     }
     if color:
@@ -147,7 +168,7 @@ def _drawable(row: Mapping[str, Any], column: str, log: bool) -> bool:
 
 def _axis(field: str, log: bool, title: str) -> Spec:
     scale: Spec = {"type": "log"} if log else {"zero": False}
-    return {"field": field, "type": "quantitative", "scale": scale, "title": title or field}
+    return {"field": field, "type": "quantitative", "scale": scale, "title": title or AXES.get(field, field)}
 
 
 def _finite(value: Any) -> Any:
