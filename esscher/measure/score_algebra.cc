@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <boost/math/quadrature/gauss.hpp>
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <numeric>
 #include <utility>
@@ -40,6 +41,7 @@ ScoreLaw sorted(const ScoreLaw& law) {
     out.first.row(n) = law.first.row(i);
     out.second[n++] = law.second[i];
   }
+  out.far = law.far;
   out.s.conservativeResize(n);
   out.p.conservativeResize(n);
   out.first.conservativeResize(n, law.width());
@@ -139,6 +141,43 @@ ScoreLaw all_sums(const ScoreLaw& a, const ScoreLaw& b) {
   return sorted(out);
 }
 
+// The far scores of a mixture; a part without any has none.
+std::optional<FarScores> mixed_far(const Vector& weights, const std::vector<ScoreLaw>& parts) {
+  Index n = 0;
+  for (const ScoreLaw& part : parts) n += part.far ? part.far->s.size() : 0;
+  if (n == 0) return std::nullopt;
+  FarScores out{.from = std::numeric_limits<double>::infinity(),
+                .reach = std::numeric_limits<double>::infinity(),
+                .s = Vector(n),
+                .p = Vector(n),
+                .first = Matrix(n, parts.front().width()),
+                .second = Vector(n)};
+  std::vector<std::pair<double, std::function<double(double)>>> above;
+  Index at = 0;
+  for (std::size_t k = 0; k < parts.size(); ++k) {
+    if (!parts[k].far) continue;
+    const FarScores& far = *parts[k].far;
+    const double w = weights[static_cast<Index>(k)];
+    const Index m = far.s.size();
+    out.s.segment(at, m) = far.s;
+    out.p.segment(at, m) = w * far.p;
+    out.first.middleRows(at, m) = w * far.first;
+    out.second.segment(at, m) = w * far.second;
+    out.mass += w * far.mass;
+    out.density += w * far.density;
+    out.from = std::min(out.from, far.from);
+    out.reach = std::min(out.reach, far.reach);
+    above.emplace_back(w, far.above);
+    at += m;
+  }
+  out.above = [above](double x) {
+    double sum = 0;
+    for (const auto& [w, one] : above) sum += w * one(x);
+    return sum;
+  };
+  return out;
+}
+
 }  // namespace
 
 ScoreLaw score_nodes(const Vector& s, const Vector& p, const Matrix& mean, const Vector& variance,
@@ -156,10 +195,19 @@ ScoreLaw constant_score(double s, const Vector& mean, double variance, const Vec
 
 ScoreLaw shifted(ScoreLaw law, double shift) {
   law.s.array() += shift;
+  if (!law.far) return law;
+  law.far->from += shift;
+  law.far->s.array() += shift;
+  law.far->above = [above = law.far->above, shift](double x) { return above(x - shift); };
   return law;
 }
 
 ScoreLaw independent_sum(const std::vector<ScoreLaw>& parts) {
+  if (std::any_of(parts.begin(), parts.end(), [](const ScoreLaw& law) { return law.far; })) {
+    throw CapabilityError(
+        "exact: sums and products with student tokens have no score law; the direct engine can "
+        "serve them");
+  }
   ScoreLaw law = parts.front();
   std::size_t k = 1;
   for (; k < parts.size() && law.size() * parts[k].size() <= 4 * kMaxNodes; ++k) {
@@ -179,9 +227,12 @@ ScoreLaw mixed(const Vector& weights, const std::vector<ScoreLaw>& parts) {
   Index n = 0;
   for (const ScoreLaw& part : parts) n += part.size();
   ScoreLaw out{Vector(n), Vector(n), Matrix(n, parts.front().width()), Vector(n)};
+  out.far = mixed_far(weights, parts);
+  const double near = 1 - (out.far ? out.far->mass : 0);
   Index at = 0;
   for (std::size_t k = 0; k < parts.size(); ++k) {
-    const double w = weights[static_cast<Index>(k)];
+    const double own = 1 - (parts[k].far ? parts[k].far->mass : 0);
+    const double w = weights[static_cast<Index>(k)] * (own / near);
     const Index m = parts[k].size();
     out.s.segment(at, m) = parts[k].s;
     out.p.segment(at, m) = w * parts[k].p;
@@ -194,7 +245,9 @@ ScoreLaw mixed(const Vector& weights, const std::vector<ScoreLaw>& parts) {
 
 ScoreLaw compacted(ScoreLaw law) {
   if (law.size() <= kMaxNodes || law.size() <= lattice_size(law)) return law;
-  return nodes_of(on_lattice(law));
+  ScoreLaw out = nodes_of(on_lattice(law));
+  out.far = std::move(law.far);
+  return out;
 }
 
 PanelRule panel_rule(double from, double to, double panel) {

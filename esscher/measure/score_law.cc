@@ -9,6 +9,7 @@
 #include "esscher/measure/affine.h"
 #include "esscher/measure/categorical.h"
 #include "esscher/measure/coordinates.h"
+#include "esscher/measure/detail/score_student.h"
 #include "esscher/measure/dirac.h"
 #include "esscher/measure/elliptical.h"
 #include "esscher/measure/gaussian.h"
@@ -30,8 +31,9 @@ constexpr double kMaxNodeTau = 40;
 // only. visit(mu) is called with the concrete type; false if it is none of these.
 template <class... M>
 struct Types {};
-using Served = Types<Gaussian, Mixture, Affine, Product, Sum, Empirical, Categorical, Sphere, Ball,
-                     Rademacher, Uniform, Laplace, Dirac, Elliptical, LinkPair, SingleIndex>;
+using Served =
+    Types<Gaussian, Mixture, Affine, Product, Sum, Empirical, Categorical, Sphere, Ball, Rademacher,
+          Uniform, Laplace, Dirac, Elliptical, Student, LinkPair, SingleIndex>;
 
 template <class Visit, class... M>
 bool visit_one_of(Types<M...>, const AnyMeasure& mu, const Visit& visit) {
@@ -90,6 +92,8 @@ ScoreLaw nodes(const Elliptical& mu, const ScoreReading& r) {
   }
   return mixed(mu.weights(), parts);
 }
+
+ScoreLaw nodes(const Student& mu, const ScoreReading& r) { return detail::student_nodes(mu, r); }
 
 ScoreLaw nodes(const SingleIndex& mu, const ScoreReading& r) { return score_law(mu.expanded(), r); }
 
@@ -302,7 +306,19 @@ bool all_served(const std::vector<AnyMeasure>& parts) {
                      [](const AnyMeasure& part) { return has_score_law(part); });
 }
 
+// Sums of far scores have no nodes.
+bool all_near(const std::vector<AnyMeasure>& parts) {
+  return std::none_of(parts.begin(), parts.end(),
+                      [](const AnyMeasure& part) { return has_far_scores(part); });
+}
+
 }  // namespace
+
+bool has_far_scores(const AnyMeasure& mu) {
+  if (const auto* affine = mu.as<Affine>()) return has_far_scores(affine->inner());
+  if (const auto* mixture = mu.as<Mixture>()) return !all_near(mixture->components());
+  return mu.as<Student>() != nullptr;
+}
 
 bool has_score_law(const AnyMeasure& mu) {
   bool served = false;
@@ -312,9 +328,11 @@ bool has_score_law(const AnyMeasure& mu) {
     } else if constexpr (requires { law.components(); }) {
       served = all_served(law.components());
     } else if constexpr (requires { law.blocks(); }) {
-      served = all_served(law.blocks());
+      served = all_served(law.blocks()) && all_near(law.blocks());
     } else if constexpr (requires { law.parts(); }) {
-      served = all_served(law.parts());
+      served = all_served(law.parts()) && all_near(law.parts());
+    } else if constexpr (requires { law.nu(); }) {
+      served = law.nu() >= detail::kLeastNu;
     } else {
       served = true;
     }

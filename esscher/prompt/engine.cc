@@ -38,6 +38,11 @@ std::string no_score_law(const Prompt& prompt, bool covariance) {
   if (prompt.bias.kind == BiasKind::alibi && prompt.bias.slope < GroupIntegrals::kMinSlope) {
     return "alibi slopes below " + to_text(GroupIntegrals::kMinSlope) + " have no exact engine";
   }
+  const bool far = std::any_of(prompt.groups.begin(), prompt.groups.end(),
+                               [](const PromptGroup& g) { return has_far_scores(g.mu); });
+  if (far && prompt.bias.kind == BiasKind::alibi) {
+    return "alibi and student tokens have no nodes together";
+  }
   return "";
 }
 

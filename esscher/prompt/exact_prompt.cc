@@ -13,6 +13,15 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
+bool has_tilted_mean(const AnyMeasure& mu, const Vector& a) {
+  try {
+    (void)mu.log_mgf(a);
+    return true;
+  } catch (const DomainError&) {
+    return false;
+  }
+}
+
 // The limit's tilted mean, or a mean where that does not exist: a place to read values from.
 Vector some_centre(const Prompt& prompt, const std::optional<AnyMeasure>& limit, const Vector& a) {
   if (prompt.groups.empty()) return Vector::Zero(prompt.dim());
@@ -162,9 +171,10 @@ Vector ExactPrompt::weights(Length L) {
 ScoreFunctions ExactPrompt::score_functions(Length L) {
   const std::int64_t n = L.is_infinite() ? kSaturated : L.count();
   const GroupMoments plain = moments(Reading::score, n);
+  const bool infinite = limit_ && !has_tilted_mean(*limit_, a_);
   return {.H = plain.weights2,
           .M1 = values(Reading::score).centre[0] + plain.mean[0],
-          .M2c = centred(Reading::score, n).square,
+          .M2c = infinite ? kInfinity : centred(Reading::score, n).square,
           .free_energy = plain.log_total,
           .entropy = plain.entropy,
           .error = plain.error};

@@ -29,7 +29,7 @@ bool has_score_laws(const Prompt& prompt);
 struct ScoreFunctions {
   double H = 0;            // E sum omega^2
   double M1 = 0;           // E S
-  double M2c = 0;          // E (S - S_inf)^2, S_inf of the limit, or E S where there is none
+  double M2c = 0;          // E (S - S_inf)^2, S_inf of the limit or of the saturation value
   double free_energy = 0;  // E log sum e^{b+s}, sinks included
   double entropy = 0;      // E[-sum omega log omega]
   double error = 0;        // defect of E sum omega = 1

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "esscher/base/error.h"
+#include "esscher/prompt/detail/far_tokens.h"
 #include "esscher/prompt/detail/token_nodes.h"
 
 namespace esscher {
@@ -258,6 +259,7 @@ class Sweep {
 struct GroupIntegrals::State {
   Index dv;
   std::vector<TokenNodes> laws = {};
+  std::vector<std::optional<FarScores>> far = {};
   std::map<std::tuple<std::size_t, double, double>, std::map<long, TokenAt>> known =
       {};  // law, b, step
 };
@@ -266,6 +268,8 @@ GroupIntegrals::GroupIntegrals(std::vector<ScoreLaw> laws, Index dv)
     : state_(std::make_unique<State>(State{.dv = dv})) {
   for (ScoreLaw& law : laws) {
     check_dimension("exact", "width of a score law", law.width(), dv);
+    state_->far.push_back(std::move(law.far));
+    law.far.reset();
     state_->laws.emplace_back(std::move(law));
   }
 }
@@ -282,6 +286,7 @@ GroupMoments GroupIntegrals::at(const std::vector<GroupSegment>& segments, const
   check_dimension("exact", "given tokens", given.x.rows(), given.log_weight.size());
   const double step = Steps(slope).u;
   std::vector<Part> parts;
+  std::vector<detail::FarPart> far;
   for (std::size_t k = 0; k < segments.size(); ++k) {
     const GroupSegment& s = segments[k];
     if (s.count <= 0 || s.bias == -kInfinity) continue;
@@ -291,12 +296,21 @@ GroupMoments GroupIntegrals::at(const std::vector<GroupSegment>& segments, const
                      .known = &state_->known[{s.law, bias, step}],
                      .bias = bias,
                      .n = static_cast<double>(s.count)});
+    if (const std::optional<FarScores>& scores = state_->far.at(s.law)) {
+      far.push_back({&*scores, k, bias, parts.back().n, parts.back().top()});
+    }
+  }
+  if (slope > 0 && !far.empty()) {
+    throw CapabilityError(
+        "exact: alibi and student tokens have no nodes together; the direct engine can serve them");
   }
   const bool none_given = given.log_weight.size() == 0 || given.log_weight.maxCoeff() == -kInfinity;
   if (parts.empty() && none_given) {
     throw_argument("exact", "prompt", "without a token of finite log-weight", "at least one token");
   }
-  return Sweep(std::move(parts), given, slope, state_->dv).integrate(segments.size());
+  GroupMoments out = Sweep(std::move(parts), given, slope, state_->dv).integrate(segments.size());
+  detail::add_far_tokens(far, none_given ? -kInfinity : given.log_weight.maxCoeff(), out);
+  return out;
 }
 
 }  // namespace esscher

@@ -1,6 +1,7 @@
 // Expectations over prompts that are lists of groups, without sampling. Group k has n_k tokens of a
 // score law (measure/score_law.h), each with the log-weight b_k added to its score; a given token is
-// a group of one, with phi = e^-y. With y = t e^{b+s}, t = e^u, and averages E_q under q ~ p e^-y / phi, phi = E e^-y:
+// a group of one, with phi = e^-y. With y = t e^{b+s}, t = e^u, phi = E e^-y and averages E_q under
+// q ~ p e^-y / phi:
 //
 //   E sum omega x      = int P sum_k n_k E_q[yx] du                     P = prod_k phi_k^{n_k}
 //   E|sum omega x|^2   = int P { sum_k n_k (E_q[y^2|x|^2] - |E_q[yx]|^2) + |sum_k n_k E_q[yx]|^2 } du
@@ -16,8 +17,9 @@
 //
 // Contract: 1e-10 relative to the size of x for all answers, and relative to the answer itself for
 // the square, E sum omega^2 and weights above 1e-13. The bias of a plain prompt holds 1e-9 + 1e-15/tau
-// relative, tau the deviation of the scores, that of several groups 1e-12 absolute in units of x. `error` is the defect of E sum omega = 1.
-// The cost does not grow with the counts. Values at nodes are kept, so further lengths are cheap and
+// relative, tau the deviation of the scores, that of several groups 1e-12 absolute in units of x. Laws
+// with far scores (Student) hold 1e-8, and lengths where they would not are refused. `error` is the
+// defect of E sum omega = 1. The cost does not grow with the counts. Values at nodes are kept, so further lengths are cheap and
 // one object serves one thread.
 #pragma once
 

@@ -18,11 +18,19 @@ constexpr double kHigh = 6.56;
 // phi is a sum of numbers of size 1 for laws on a lattice, where less than this is rounding.
 constexpr double kNoise = 1e-17;
 
-// (1 - e^-y)/y for 0 <= y <= 1/2 by its series.
-double hit_ratio(double y) {
-  double sum = 0;
-  for (int k = 16; k >= 1; --k) sum = (1 - y * sum) / k;
-  return sum;
+// 1 - e^-y from e^-y. Below 1/2 it is 2 e^{-y/2} sinh(y/2) with the series of sinh, whose first term
+// left out is 1e-18 of the sum; nothing cancels.
+Vector hits(const Vector& y, const Vector& survive) {
+  const auto x = 0.5 * y.array();
+  const Eigen::ArrayXd q = x.square();
+  const Eigen::ArrayXd series =
+      1 + q * (1.0 / 6 +
+               q * (1.0 / 120 +
+                    q * (1.0 / 5040 +
+                         q * (1.0 / 362880 + q * (1.0 / 39916800 + q * (1.0 / 6227020800.0))))));
+  return (y.array() < 0.5)
+      .select(y.array() * survive.array().sqrt() * series, 1 - survive.array())
+      .matrix();
 }
 
 void exp_in_place(Vector& x) {
@@ -92,8 +100,7 @@ TokenAt TokenNodes::at(double v) const {
   exp_in_place(y);
   Vector survive = -y;
   exp_in_place(survive);
-  Vector hit(m);
-  for (Index i = 0; i < m; ++i) hit[i] = y[i] < 0.5 ? y[i] * hit_ratio(y[i]) : 1 - survive[i];
+  const Vector hit = hits(y, survive);
   const auto p = law_.p.segment(from, m);
   const auto first = law_.first.middleRows(from, m);
   const Vector once = y.cwiseProduct(survive), twice = once.cwiseProduct(y);

@@ -74,7 +74,18 @@ from .measures import (
 )
 from .models import Comparison, compare, risk
 from .presets import Claims, Preset, preset, presets
-from .prompts import Estimate, Universal, expected_output, mean_square_error, universal
+from .prompts import (
+    Attended,
+    Estimate,
+    Group,
+    Prompt,
+    ScoreFunctions,
+    Universal,
+    attend,
+    expected_output,
+    mean_square_error,
+    universal,
+)
 from .random import Stream
 from .progress import set_progress
 from .runs import Figure, Run, load
@@ -89,6 +100,8 @@ __all__ = [
     "Affine",
     "ArgumentError",
     "asymptotic_constant",
+    "attend",
+    "Attended",
     "Attention",
     "balanced_start",
     "Ball",
@@ -123,6 +136,7 @@ __all__ = [
     "flow",
     "Gaussian",
     "Gradients",
+    "Group",
     "heads",
     "WindowedHead",
     "inf",
@@ -148,6 +162,8 @@ __all__ = [
     "Preset",
     "preset",
     "presets",
+    "Prompt",
+    "ScoreFunctions",
     "Product",
     "PromptGradients",
     "Rademacher",

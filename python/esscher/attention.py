@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence, Union
 
 import numpy as np
 
@@ -99,8 +99,8 @@ class Attention(Recorded, _esscher.Attention):
         """s in U = s K'Q; 1 for a head given by U."""
         return self.scale if self.has_kq else 1.0
 
-    def __call__(self, measure: MeasureLike, z: ArrayLike) -> Array:
-        """T[mu](z) [dv], or [n,dv] for queries z [n,d]."""
+    def __call__(self, measure: Union[_esscher.Prompt, MeasureLike], z: ArrayLike) -> Array:
+        """T[mu](z) [dv], or [n,dv] for queries z [n,d]; of a ``Prompt`` its limit."""
         return self._softmax(measure, z)
 
     def linear(self, measure: MeasureLike, z: ArrayLike) -> Array:
@@ -171,7 +171,7 @@ class MultiHead(Recorded, _esscher.MultiHead):
     def __init__(self, heads: Sequence[Attention], O: ArrayLike) -> None:
         super().__init__(heads, O)
 
-    def __call__(self, measure: MeasureLike, z: ArrayLike) -> Array:
+    def __call__(self, measure: Union[_esscher.Prompt, MeasureLike], z: ArrayLike) -> Array:
         """y [p], or [n,p] for queries z [n,d]."""
         return self._softmax(measure, z)
 

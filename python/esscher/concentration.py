@@ -12,6 +12,7 @@ from .errors import ArgumentError
 from .keywords import helpful
 from .outlets import Out, outlet, without
 from .progress import Progress
+from .prompts import Prompt
 from .random import as_seed
 from .results import Curve, Curves, Result
 from .tables import Rows
@@ -97,7 +98,7 @@ class LengthAnswer(Result):
 
 @helpful
 def concentration(
-    measure: MeasureLike,
+    measure: Union[Prompt, MeasureLike],
     attention: Attention,
     queries: Union[MeasureLike, ArrayLike],
     lengths: Iterable[Length],
@@ -113,6 +114,7 @@ def concentration(
 ) -> Concentration:
     """D(L) = E_z E_prompt |X_hat - X|^2 for queries of a law, or queries given as points [n,d].
 
+    Tokens are iid of a law, or those of a ``Prompt``, whose rows also have the expected ``weights`` of its parts.
     Gaussian tokens and queries need no sampling; else ``query_count`` queries with ``replicates``
     prompts each are drawn, and errors count both. ``out`` makes a run on disk, which the same call resumes, with
     report.html; ``shard`` "1/2" does a part of it; ``progress`` as in ``set_progress``.
@@ -141,7 +143,7 @@ def concentration_of(found: Dict[str, Any]) -> Concentration:
 
 @helpful
 def shortest_length(
-    measure: MeasureLike,
+    measure: Union[Prompt, MeasureLike],
     attention: Attention,
     queries: Union[MeasureLike, ArrayLike],
     eps: Optional[float] = None,
@@ -210,9 +212,9 @@ def _tolerance(eps: Optional[float], error: Union[None, float, str], relative: b
 
 @helpful
 def asymptotic_constant(
-    measure: MeasureLike, attention: Attention, z: ArrayLike, *, metric: str = "output"
+    measure: Union[Prompt, MeasureLike], attention: Attention, z: ArrayLike, *, metric: str = "output"
 ) -> float:
-    """lim L E|X_hat - X|^2 at one query z [d], any measure; ``inf`` where Lambda(2a) is infinite.
+    """lim L E|X_hat - X|^2 at one query z [d], any measure or ``Prompt``; ``inf`` where Lambda(2a) is infinite.
 
     >>> import numpy as np, esscher as es
     >>> round(es.asymptotic_constant(es.Gaussian([[1.0]]), es.Attention(U=[[1.0]]), [1.0]), 6)  # 2 e

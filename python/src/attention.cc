@@ -5,6 +5,7 @@
 #include "esscher/attention/multi_head.h"
 #include "esscher/base/parallel.h"
 #include "esscher/prompt/direct.h"
+#include "prompt.h"
 #include "python_measure.h"
 
 namespace esscher::python {
@@ -23,12 +24,12 @@ Matrix outputs(const Attention& head, const Empirical& prompt, const MatrixView&
   return direct_output(head, prompt, queries.row(0).transpose()).transpose();
 }
 
-template <class Prompt>
-Matrix outputs(const MultiHead& heads, const Prompt& prompt, const MatrixView& queries) {
+template <class Tokens>
+Matrix outputs(const MultiHead& heads, const Tokens& tokens, const MatrixView& queries) {
   Matrix all(queries.rows(), heads.O().cols());
   Index first = 0;
   for (const Attention& head : heads.heads()) {
-    all.middleCols(first, head.output_dim()) = outputs(head, prompt, queries);
+    all.middleCols(first, head.output_dim()) = outputs(head, tokens, queries);
     first += head.output_dim();
   }
   return all * heads.O().transpose();
@@ -57,7 +58,7 @@ py::object apply_to_tokens(const Operator& T, const py::object& tokens, const py
 template <class Operator>
 py::object apply(const Operator& T, const py::object& measure, const py::object& z, Kind kind) {
   if (kind == Kind::softmax && is_tokens(measure)) return apply_to_tokens(T, measure, z);
-  const AnyMeasure mu = measure_in("attention", measure);
+  const AnyMeasure mu = limit_in("attention", measure);
   const Empirical* prompt = kind == Kind::softmax ? mu.as<Empirical>() : nullptr;
   if (prompt != nullptr) {
     return apply_to_prompt(T, prompt->size(), prompt->dim(), z,
@@ -111,7 +112,7 @@ py::dict vjp(const Operator& T, const py::object& measure, const py::object& z,
   if constexpr (std::is_same_v<Operator, Attention>) {
     if (!linear && is_tokens(measure)) return vjp_on_tokens(T, measure, z, cotangent);
   }
-  const AnyMeasure mu = measure_in("vjp", measure);
+  const AnyMeasure mu = limit_in("vjp", measure);
   const VectorIn query = vector_in("vjp", "z", z);
   const VectorIn g = vector_in("vjp", "g", cotangent);
   if constexpr (std::is_same_v<Operator, Attention>) {
@@ -128,7 +129,7 @@ py::dict vjp(const Operator& T, const py::object& measure, const py::object& z,
 
 py::array jacobian(const Attention& T, const py::object& measure, const py::object& z, char in,
                    bool linear) {
-  const AnyMeasure mu = measure_in("jacobian", measure);
+  const AnyMeasure mu = limit_in("jacobian", measure);
   const VectorIn query = vector_in("jacobian", "z", z);
   const VectorView x = query.view();
   const Matrix J = long_call([&] {

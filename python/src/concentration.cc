@@ -7,6 +7,7 @@
 #include "esscher/json/concentration.h"
 #include "esscher/report/page_concentration.h"
 #include "esscher/report/setting.h"
+#include "prompt.h"
 #include "python_measure.h"
 #include "rows.h"
 
@@ -14,12 +15,33 @@ namespace esscher::python {
 namespace {
 
 // Queries are a law or points [n,d]; an array means points.
-Problem problem_in(const py::object& measure, const Attention& T, const py::object& queries) {
-  const AnyMeasure mu = measure_in("concentration", measure);
+Problem problem_in(const py::object& tokens, const Attention& T, const py::object& queries) {
+  Problem problem = py::isinstance<Prompt>(tokens)
+                        ? prompt_problem(py::cast<Prompt>(tokens), T)
+                        : Problem{measure_in("concentration", tokens), T};
   if (py::isinstance<AnyMeasure>(queries) || py::hasattr(queries, "log_mgf")) {
-    return {mu, T, measure_in("concentration", queries), {}};
+    problem.nu = measure_in("concentration", queries);
+  } else {
+    problem.points = points_in("concentration", "queries", queries).view();
   }
-  return {mu, T, {}, points_in("concentration", "queries", queries).view()};
+  return problem;
+}
+
+// Rows with the expected weight of every part, as the program prints them.
+py::list rows_out(const StudyResult& result) {
+  py::list rows = list_of(result.rows);
+  if (result.parts.empty()) return rows;
+  for (std::size_t i = 0; i < result.rows.size(); ++i) {
+    py::list weights;
+    for (std::size_t k = 0; k < result.parts.size(); ++k) {
+      py::dict one;
+      one["group"] = result.parts[k];
+      one["mean"] = result.rows[i].weights[static_cast<Index>(k)];
+      weights.append(one);
+    }
+    rows[i]["weights"] = weights;
+  }
+  return rows;
 }
 
 std::vector<std::int64_t> lengths_in(const py::iterable& values) {
@@ -74,10 +96,10 @@ py::object length(const py::object& measure, const Attention& T, const py::objec
 
 double constant(const std::string& metric, const py::object& measure, const Attention& T,
                 const py::object& z) {
-  const AnyMeasure mu = measure_in("asymptotic_constant", measure);
+  const Prompt prompt = prompt_in("asymptotic_constant", measure);
   const VectorIn query = vector_in("asymptotic_constant", "z", z);
   return long_call(
-      [&] { return asymptotic_constant(parse_enum<Metric>(metric), mu, T, query.view()); });
+      [&] { return asymptotic_constant(parse_enum<Metric>(metric), prompt, T, query.view()); });
 }
 
 }  // namespace
@@ -110,7 +132,7 @@ py::dict out(const StudyResult& result) {
   queries["L"] = result.query_length;
   queries["values"] = out(VectorView(result.query_values));
   dict["how"] = result.how;
-  dict["rows"] = list_of(result.rows);
+  dict["rows"] = rows_out(result);
   dict["fits"] = list_of(result.fits);
   dict["regime"] = regime_out;
   dict["queries"] = queries;

@@ -83,7 +83,7 @@ def test_infinite_length():
         (lambda: es.mean_square_error(MU, T, Z, 2.5), es.ArgumentError, "2.5"),
         (lambda: es.mean_square_error(MU, T, Z, -1), es.ArgumentError, "-1"),
         (lambda: es.mean_square_error(MU, T, Z, None), es.ArgumentError, "None, expected an integer"),
-        (lambda: es.expected_output(es.Sphere(2), T, Z, 10), es.CapabilityError, "sphere"),
+        (lambda: es.expected_output(es.Stationary(MU, ar=0.5), T, Z, 10), es.CapabilityError, "direct"),
         (lambda: es.mean_square_error(es.Sphere(2), T, Z, 10, metric="grad_u", engine="exact"), es.CapabilityError, "direct"),
     ],
 )

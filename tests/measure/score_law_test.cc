@@ -15,6 +15,7 @@
 #include "esscher/measure/product.h"
 #include "esscher/measure/single_index.h"
 #include "esscher/measure/sphere.h"
+#include "esscher/measure/student.h"
 #include "esscher/measure/sum.h"
 #include "tests/testing.h"
 
@@ -152,6 +153,87 @@ TEST(ScoreLaw, SphereWithNoiseIsADoubleIntegral) {
         },
         1e-11);
   }
+}
+
+// E[g(t)] of Student's t by the trapezoidal rule in v, t = sinh v, |v| <= reach.
+Vector student_sum(double nu, const std::function<Vector(double)>& g, double h, double reach) {
+  const double c = std::exp(std::lgamma((nu + 1) / 2) - std::lgamma(nu / 2)) / std::sqrt(nu * M_PI);
+  Vector sum = Vector::Zero(g(0).size());
+  const int n = static_cast<int>(reach / h);
+  for (int i = -n; i <= n; ++i) {
+    const double t = std::sinh(h * i);
+    sum += h * std::cosh(h * i) * c * std::exp(-0.5 * (nu + 1) * std::log1p(t * t / nu)) * g(t);
+  }
+  return sum;
+}
+
+// Sums over nodes are those over tokens that are not far; the far ones have their own moments.
+TEST(ScoreLaw, StudentIsOneIntegral) {
+  for (const double nu : {2.5, 5.0, 40.0}) {
+    for (const double tau : {0.02, 1.0, 6.0}) {
+      const Matrix G{{1.0, 0.3}, {0.3, 0.5}};
+      Vector a{{0.7, -0.4}};
+      a *= tau / std::sqrt(a.dot(G * a));
+      const Vector m{{0.2, -0.1}}, c{{0.5}};
+      const Matrix V{{1.0, 2.0}};
+      const Vector Vb = V * G * a / tau;
+      const double rest = (V * G * V.transpose())(0, 0) - Vb.squaredNorm();
+      const ScoreLaw law = score_law(Student(nu, m, G), {a, V, c});
+      ASSERT_TRUE(law.far);
+      const FarScores& far = *law.far;
+      const auto moments = [&](double t, double g) {
+        const double x = (V * m)(0) + t * Vb(0) - c(0);
+        return Vector{{g, g * (x * x + rest * (nu + t * t) / (nu - 1)), g * x}};
+      };
+      EXPECT_TRUE(close(far.p.sum(), far.mass, 1e-13));
+      EXPECT_TRUE(close(far.above(far.from), far.mass, 1e-13));
+      for (int j = 0; j <= 2; ++j) {
+        for (const double u : {-700.3, -200.0, -30.0, -3.0, 0.0, 1.1, 9.0}) {
+          const bool is_far = u < -100;
+          if (is_far && j == 0) continue;  // a step that the rule does not see
+          const Vector want = student_sum(
+              nu,
+              [&](double t) {
+                const double s = a.dot(m) + tau * t;
+                return moments(t, s > far.from ? 0 : laplace_weight(j, u + s));
+              },
+              is_far ? 1.0 / 3072 : 1.0 / 256, is_far ? 13 : 70);
+          Vector got = Vector::Zero(3);
+          for (Index i = 0; i < law.size(); ++i) {
+            const double g = laplace_weight(j, u + law.s[i]);
+            got += g * Vector{{law.p[i], law.second[i], law.first(i, 0)}};
+          }
+          EXPECT_TRUE(close((1 - far.mass) * got, want, is_far ? 1e-8 : 1e-9, 1e-12))
+              << "nu " << nu << ", tau " << tau << ", j " << j << ", u " << u;
+        }
+      }
+      const Vector all = student_sum(
+          nu, [&](double t) { return moments(t, 1); }, 1.0 / 128, 70);
+      const Vector sums{{(1 - far.mass) * law.p.sum() + far.mass,
+                         (1 - far.mass) * law.second.sum() + far.second.sum(),
+                         (1 - far.mass) * law.first.sum() + far.first.sum()}};
+      EXPECT_TRUE(close(sums, all, 1e-10)) << "nu " << nu << ", tau " << tau;
+    }
+  }
+}
+
+TEST(ScoreLaw, StudentMixturesKeepTheirFarScoresAndSumsAreRefused) {
+  const Matrix I = Matrix::Identity(2, 2);
+  const AnyMeasure student = Student(4, Vector{{1.0, 0.0}}, I);
+  const ScoreReading reading{Vector{{0.8, 0.3}}, I, Vector::Zero(2)};
+  const ScoreLaw alone = score_law(student, reading);
+  const ScoreLaw mixture =
+      score_law(Mixture(Vector{{0.25, 0.75}}, {student, Gaussian(I)}), reading);
+  EXPECT_TRUE(close(mixture.far->mass, 0.25 * alone.far->mass, 1e-14));
+  EXPECT_TRUE(close(mixture.p.sum(), 1, 1e-13));
+  const Vector c{{0.5, -1.0}};
+  const ScoreLaw image = score_law(Affine(c, I, student), reading);
+  EXPECT_TRUE(close(image.far->from, alone.far->from + reading.a.dot(c), 1e-14));
+  EXPECT_TRUE(close(image.far->above(image.far->s[3]), alone.far->above(alone.far->s[3]), 1e-10));
+  EXPECT_FALSE(has_score_law(Sum({student, Gaussian(I)})));
+  EXPECT_FALSE(has_score_law(Product({student, Uniform(1)})));
+  EXPECT_FALSE(has_score_law(Student(2.1, I)));
+  EXPECT_TRUE(has_score_law(Mixture(Vector{{0.5, 0.5}}, {student, Uniform(2)})));
 }
 
 TEST(ScoreLaw, TokensThatTheQueryDoesNotSeeHaveOneScore) {

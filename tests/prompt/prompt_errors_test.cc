@@ -5,9 +5,12 @@
 #include "esscher/measure/affine.h"
 #include "esscher/measure/categorical.h"
 #include "esscher/measure/coordinates.h"
+#include "esscher/measure/dirac.h"
+#include "esscher/measure/elliptical.h"
 #include "esscher/measure/gaussian.h"
 #include "esscher/measure/mixture.h"
 #include "esscher/measure/product.h"
+#include "esscher/measure/single_index.h"
 #include "esscher/measure/sphere.h"
 #include "esscher/measure/sum.h"
 #include "esscher/prompt/errors.h"
@@ -38,7 +41,22 @@ TEST(PromptErrors, ExactAgreesWithDirectForEveryLaw) {
       Affine(Vector{{1.0, 0.0, -1.0}}, random_matrix(Stream(6), 3, 4), Rademacher(4)),
       Sum({Sphere(3, 1), Gaussian(0.3 * Matrix::Identity(3, 3))}),
       Product({Uniform(1), Sphere(2, 2)}),
-      Mixture(Vector{{0.4, 0.6}}, {Ball(3, 1), Gaussian(Matrix::Identity(3, 3))})};
+      Mixture(Vector{{0.4, 0.6}}, {Ball(3, 1), Gaussian(Matrix::Identity(3, 3))}),
+      Dirac(Vector{{1.0, -0.5, 2.0}}),
+      Sum({Dirac(Vector{{1.0, -0.5, 2.0}}), Rademacher(3)}),
+      Elliptical(Vector{{0.3, 0.0, -0.2}}, testing::random_psd(Stream(7), 3),
+                 {Vector{{0.3, 1.5}}, Vector{{0.6, 0.4}}}),
+      Elliptical(testing::random_psd(Stream(7), 3), gamma_scales(2, 3)),
+      SingleIndex(testing::random_psd(Stream(8), 2), Vector{{1.0, -0.6}}, Link(LinkName::tanh),
+                  0.1),
+      SingleIndex(testing::random_psd(Stream(8), 2), Vector{{1.0, 0.4}}, Link(LinkName::sign)),
+      SingleIndex(testing::random_psd(Stream(8), 2), Vector{{-0.5, 0.4}}, Link(LinkName::relu),
+                  0.2),
+      SingleIndex(testing::random_psd(Stream(8), 2), Vector{{0.7, 0.4}}, Link(LinkName::sin)),
+      SingleIndex(testing::random_psd(Stream(8), 2), Vector{{0.7, 0.4}}, Link(LinkName::erf), 0.1),
+      SingleIndex(testing::random_psd(Stream(8), 2), Vector{{0.7, 0.4}}, Link(LinkName::probit)),
+      SingleIndex(testing::random_psd(Stream(8), 2), Vector{{0.7, 0.4}},
+                  Link::polynomial(0.5, 1, 0.05))};
   std::uint64_t seed = 10;
   for (const AnyMeasure& mu : laws) {
     const Attention attention = some_attention(seed, 3);
