@@ -1,3 +1,5 @@
+#include "esscher/measure/detail/score_student.h"
+
 #include <algorithm>
 #include <boost/math/special_functions/beta.hpp>
 #include <cmath>
@@ -5,7 +7,6 @@
 #include <utility>
 
 #include "esscher/base/error.h"
-#include "esscher/measure/detail/score_student.h"
 
 namespace esscher::detail {
 namespace {

@@ -1,10 +1,11 @@
+#include "esscher/prompt/detail/far_tokens.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "esscher/base/error.h"
 #include "esscher/base/number_text.h"
-#include "esscher/prompt/detail/far_tokens.h"
 
 namespace esscher::detail {
 namespace {

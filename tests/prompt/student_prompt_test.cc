@@ -82,7 +82,7 @@ TEST(StudentPrompt, ExactAgreesWithDirectBesideOtherParts) {
   Prompt prompt = Prompt::plain(Student(6, Vector{{0.2, 0.0}}, G));
   prompt.groups[0].share = 0.5;
   prompt.groups.push_back({.mu = Mixture(Vector{{0.5, 0.5}}, {AnyMeasure(Student(8, 0.5 * G)),
-                                                             AnyMeasure(Gaussian(G))}),
+                                                              AnyMeasure(Gaussian(G))}),
                            .share = 0.5,
                            .bias = 0.4});
   prompt.given = Matrix{{1.0, 1.0}};
@@ -95,12 +95,13 @@ TEST(StudentPrompt, ExactAgreesWithDirectBesideOtherParts) {
   const PromptAverages drawn =
       prompt_averages(prompt, attention, z, 21, {.engine = Engine::direct, .replicates = 20000});
   for (Index i = 0; i < 2; ++i) {
-    EXPECT_TRUE(agrees({drawn.output[i], drawn.output_error[i], 20000, Engine::direct},
-                       exact.output[i]));
+    EXPECT_TRUE(
+        agrees({drawn.output[i], drawn.output_error[i], 20000, Engine::direct}, exact.output[i]));
   }
   for (Index k = 0; k < exact.weights.size(); ++k) {
     const double w = exact.weights[k];
-    EXPECT_TRUE(agrees({drawn.weights[k], std::sqrt(w * (1 - w) / 20000), 20000, Engine::direct}, w));
+    EXPECT_TRUE(
+        agrees({drawn.weights[k], std::sqrt(w * (1 - w) / 20000), 20000, Engine::direct}, w));
   }
   EXPECT_NEAR(exact.weights.sum(), 1, 1e-9);
   EXPECT_NEAR(drawn.weights2, exact.weights2, 0.03 * exact.weights2);
@@ -111,8 +112,8 @@ TEST(StudentPrompt, GrowsLikeItsLargestScore) {
   const double nu = 4;
   ExactPrompt exact(Prompt::plain(Student(nu, Matrix::Identity(1, 1))), identity(1),
                     Vector::Ones(1));
-  const double rise = exact.expected_output(Length(1000000))[0] /
-                      exact.expected_output(Length(100000))[0];
+  const double rise =
+      exact.expected_output(Length(1000000))[0] / exact.expected_output(Length(100000))[0];
   EXPECT_NEAR(std::log10(rise), 1 / nu, 0.05);
 }
 
@@ -121,14 +122,17 @@ TEST(StudentPrompt, RefusalsSayWhy) {
   const Vector z = Vector::Ones(1);
   const Prompt plain = Prompt::plain(Student(3, Matrix::Identity(1, 1)));
   ExactPrompt exact(plain, T, z);
-  EXPECT_NE(message_of<DomainError>([&] { return exact.expected_output(Length::infinity()); })
-                .find("such prompts have no limit"),
+  EXPECT_NE(message_of<DomainError>([&] {
+              return exact.expected_output(Length::infinity());
+            }).find("such prompts have no limit"),
             std::string::npos);
-  EXPECT_NE(message_of<DomainError>([&] { return exact.error_parts(Metric::output, Length(9)); })
-                .find("such prompts have no limit"),
+  EXPECT_NE(message_of<DomainError>([&] {
+              return exact.error_parts(Metric::output, Length(9));
+            }).find("such prompts have no limit"),
             std::string::npos);
-  EXPECT_NE(message_of<CapabilityError>([&] { return exact.expected_output(Length(1000000000)); })
-                .find("lie close together beyond"),
+  EXPECT_NE(message_of<CapabilityError>([&] {
+              return exact.expected_output(Length(1000000000));
+            }).find("lie close together beyond"),
             std::string::npos);
   Prompt sink = plain;
   sink.sink_logits = {2000.0};
