@@ -1,9 +1,10 @@
 """What mkdocs does with our pages beyond Markdown: formulas are set by KaTeX, code is coloured by Pygments, output is
-told apart from input, and wide tables scroll. Everything happens at build time; the site loads nothing from elsewhere.
+told apart from input, wide tables scroll, and the notebooks of examples/ become pages. Everything happens at build time; the site loads nothing from elsewhere.
 
 Code and formulas are cut out before Markdown sees the page, so that no underscore, bracket or < of theirs is taken for
 markup, and put back into the finished HTML. A mark ⟦c3⟧ stands for code, ⟦3⟧ for a formula."""
 
+import base64
 import html
 import json
 import re
@@ -13,6 +14,7 @@ import sys
 from pathlib import Path
 
 from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
@@ -24,6 +26,7 @@ from doc_blocks import INLINE_CODE, Block, blocks, formulas  # noqa: E402
 KATEX = Path("/usr/share/javascript/katex")
 LEXERS = {"sh": "bash", "text": "text", "": "text"}
 LABELS = {"bash": "shell", "sh": "shell", "python": "Python", "pycon": "Python", "py": "signature", "cpp": "C++", "toml": "TOML", "json": "JSON"}
+NOTEBOOKS = HERE.parents[1] / "examples"
 node = None
 pages: dict = {}
 
@@ -84,7 +87,39 @@ def on_config(config):
     return config
 
 
+def notebook_markdown(path: Path) -> str:
+    """A notebook as Markdown, with the outputs that are stored in it."""
+    parts = []
+    for cell in json.loads(path.read_text())["cells"]:
+        source = "".join(cell["source"])
+        parts.append(f"```python\n{source}\n```" if cell["cell_type"] == "code" else source)
+        for output in cell.get("outputs", []):
+            data = output.get("data", {})
+            said = "".join(output.get("text", data.get("text/plain", ""))).strip()
+            if "image/svg+xml" in data:
+                packed = base64.b64encode("".join(data["image/svg+xml"]).encode()).decode()
+                parts.append(f"![{said}](data:image/svg+xml;base64,{packed})")
+            elif "image/png" in data:
+                parts.append(f"![Picture]({'data:image/png;base64,' + ''.join(data['image/png']).strip()})")
+            else:
+                parts.append(f"```text\n{said}\n```")
+    title, _, rest = "\n\n".join(parts).partition("\n")
+    return f"{title}\n\nThis is the notebook `examples/{path.name}`.\n{rest}\n"
+
+
+def on_files(files, config):
+    """The notebooks as pages; a link to ../examples/NAME.ipynb, which GitHub shows, leads to them."""
+    made = HERE.parents[1] / "build/notebooks"
+    (made / "notebooks").mkdir(parents=True, exist_ok=True)
+    for path in sorted(NOTEBOOKS.glob("*.ipynb")):
+        name = f"notebooks/{path.stem}.md"
+        (made / name).write_text(notebook_markdown(path))
+        files.append(File(name, str(made), config["site_dir"], config["use_directory_urls"]))
+    return files
+
+
 def on_page_markdown(markdown, page, **_):
+    markdown = re.sub(r"\]\(((?:\.\./)*)\.\./examples/(\w+)\.ipynb\)", r"](\1notebooks/\2.md)", markdown)
     markdown, code, maths = cut(markdown)
     if re.search(r"^#.*⟦", markdown, re.M):
         raise PluginError(f"{page.file.src_path}: a heading holds a formula")
