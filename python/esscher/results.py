@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _esscher
-from .charts import Charted, Spec, lines
+from .charts import AXES, WORDS, Charted, Spec, lines
 from .errors import FileError
 from .tables import Row, Rows, flat, module
 
@@ -79,12 +79,12 @@ class Curves:
         for c in self.curves:
             x, y = np.asarray(c.x, dtype=np.float64), np.asarray(c.y, dtype=np.float64)
             shown = np.isfinite(x) & np.isfinite(y) & ((x > 0) | (not self.log_x)) & ((y > 0) | (not self.log_y))
-            (line,) = ax.plot(x[shown], y[shown], "o" if self.marks else ".-", label=c.label)
+            (line,) = ax.plot(x[shown], y[shown], "o" if self.marks else ".-", label=WORDS.get(c.label, c.label))
             if c.low is not None and c.high is not None:
                 low, high = (np.asarray(side, dtype=np.float64)[shown] for side in (c.low, c.high))
                 ax.fill_between(x[shown], low, high, alpha=0.2, color=line.get_color(), linewidth=0)
-        ax.set_xlabel(self.x)
-        ax.set_ylabel(self.y)
+        ax.set_xlabel(AXES.get(self.x, self.x))
+        ax.set_ylabel(AXES.get(self.y, self.y))
         ax.set_title(self.title)
         if self.log_x:
             ax.set_xscale("log")
