@@ -1,19 +1,22 @@
 // The authors' training step (docs/maths/icl.md: KQVO, d = 5, batch 128, fresh prompts): time per
-// step and per token, sampled engine.
+// step and per token.
 //
-//   train_step_bench                        steps at several lengths, 1 and 2 threads
-//   train_step_bench --time L STEPS         nanoseconds per step, best and median, 1 thread
-//   train_step_bench --gradient L BATCHES   mean and error of the first gradient
-//   train_step_bench --curve L RUNS RATE    mean and error of the loss curve over runs
+//   train_step_bench                         steps at several lengths, 1 and 2 threads
+//   train_step_bench --time STEPS SETTING    nanoseconds of CPU time per step, best and median
+//   train_step_bench --gradient N SETTING    mean and error of the first gradient over N batches
+//   train_step_bench --curve N RATE SETTING  mean and error of the loss curve over N runs
 //
-// The last three print JSON for bench/against_torch/train_step.py.
+// SETTING is L HEADS D BATCH FEATURES. The last three run on one thread and print JSON for
+// bench/against_torch/train_step.py.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
-#include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
+#include <string>
 #include <vector>
 
 #include "esscher/base/parallel.h"
@@ -35,16 +38,37 @@ void step(benchmark::State& state, ModelKind model, int threads) {
   set_thread_count(0);
 }
 
-void time_steps(std::int64_t length, int steps) {
-  set_thread_count(1);
-  Trainer trainer(TrainConfig::authors(ModelKind::softmax, length));
+// The authors' setting with another length, number of heads, dimension, batch or law of features.
+TrainConfig read_setting(char** words) {
+  TrainConfig config = TrainConfig::authors(ModelKind::softmax, std::atoll(words[0]));
+  config.heads = std::atoll(words[1]);
+  const Index d = std::atoll(words[2]);
+  LinearRegressionTask task = config.task.regression();
+  task.dim = d;
+  task.prompt_cov = task.query_cov = power_covariance(d, 0.5);
+  task.task_variance = 1.0 / static_cast<double>(d);
+  task.features = parse_enum<Features>(words[4]);
+  config.task = task;
+  config.batch = std::atoll(words[3]);
+  config.space.token_dim = config.space.key_dim = d + 1;
+  config.space.score_scale = 1 / std::sqrt(static_cast<double>(d + 1));
+  return config;
+}
+
+double cpu_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+void time_steps(const TrainConfig& config, int steps) {
+  Trainer trainer(config);
   trainer.run(3);
   std::vector<double> seconds;
   for (int i = 0; i < steps; ++i) {
-    const auto start = std::chrono::steady_clock::now();
+    const double start = cpu_seconds();
     trainer.run(1);
-    seconds.push_back(
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    seconds.push_back(cpu_seconds() - start);
   }
   std::sort(seconds.begin(), seconds.end());
   const Json result = {{"best_ns", 1e9 * seconds.front()},
@@ -59,8 +83,8 @@ Json mean_and_error(const Vector& sum, const Vector& square, int n) {
   return {{"mean", json_vector(mean)}, {"std_error", json_vector(error)}};
 }
 
-void print_gradient(std::int64_t length, int batches) {
-  const Trainer trainer(TrainConfig::authors(ModelKind::softmax, length));
+void print_gradient(const TrainConfig& config, int batches) {
+  const Trainer trainer(config);
   const Index n = trainer.theta().size() + 1;
   Vector sum = Vector::Zero(n), square = Vector::Zero(n), g;
   for (int t = 0; t < batches; ++t) {
@@ -76,10 +100,9 @@ void print_gradient(std::int64_t length, int batches) {
 }
 
 // Mean loss of blocks of steps, every run from its own start.
-void print_curve(std::int64_t length, int runs, double rate) {
+void print_curve(TrainConfig config, int runs, double rate) {
   constexpr int kBlocks = 8, kSteps = 10;
   Vector sum = Vector::Zero(kBlocks), square = Vector::Zero(kBlocks);
-  TrainConfig config = TrainConfig::authors(ModelKind::softmax, length);
   config.optimizer.learning_rate = rate;
   for (int run = 0; run < runs; ++run) {
     config.seed = static_cast<std::uint64_t>(run);
@@ -98,16 +121,19 @@ void print_curve(std::int64_t length, int runs, double rate) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc == 4 && std::strcmp(argv[1], "--time") == 0) {
-    time_steps(std::atoll(argv[2]), std::atoi(argv[3]));
+  if (argc == 8 && std::strcmp(argv[1], "--time") == 0) {
+    set_thread_count(1);
+    time_steps(read_setting(argv + 3), std::atoi(argv[2]));
     return 0;
   }
-  if (argc == 4 && std::strcmp(argv[1], "--gradient") == 0) {
-    print_gradient(std::atoll(argv[2]), std::atoi(argv[3]));
+  if (argc == 8 && std::strcmp(argv[1], "--gradient") == 0) {
+    set_thread_count(1);
+    print_gradient(read_setting(argv + 3), std::atoi(argv[2]));
     return 0;
   }
-  if (argc == 5 && std::strcmp(argv[1], "--curve") == 0) {
-    print_curve(std::atoll(argv[2]), std::atoi(argv[3]), std::atof(argv[4]));
+  if (argc == 9 && std::strcmp(argv[1], "--curve") == 0) {
+    set_thread_count(1);
+    print_curve(read_setting(argv + 4), std::atoi(argv[2]), std::atof(argv[3]));
     return 0;
   }
   for (const int threads : {1, 2}) {

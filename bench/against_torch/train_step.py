@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""The authors' training step (KQVO, d = 5, batch 128, SGD, fresh data), ours against PyTorch.
+"""Training steps on fresh data (KQVO, SGD): ours against PyTorch. The authors' step (one head, Gaussian features, d = 5,
+batch 128), several heads, and features that are not Gaussian.
 
     OMP_NUM_THREADS=1 /usr/bin/python3 bench/against_torch/train_step.py PATH/TO/train_step_bench
 
-Needs the Debian packages python3-torch and libopenblas0-pthread. First the mean gradient of both
-programs at the same parameters is compared entry by entry and the mean loss curve of many trainings
-block by block (|z| < 6), then steps are timed in turns in one run, one thread each, and best and median
-are printed per token.
+Needs the Debian packages python3-torch and libopenblas0-pthread. First the mean gradient of both programs at the same
+parameters is compared entry by entry and, for the authors' step, the mean loss curve of many trainings block by block
+(|z| < 6), then steps are timed in turns in one run, one thread each, and best and median are printed per token.
 """
+import dataclasses
 import json
 import math
 import os
@@ -20,43 +21,117 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import torch  # noqa: E402
 
-D, DIM, BATCH, NOISE, TASK_STD = 5, 6, 128, math.sqrt(0.1), math.sqrt(0.2)
+NOISE = math.sqrt(0.1)
 RATE = 0.1  # of the loss curves: large enough for them to move
-SIGMA = torch.tensor([[0.5 ** abs(i - j) for j in range(D)] for i in range(D)])
-FACTOR = torch.linalg.cholesky(SIGMA.double()).float()
+
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    length: int
+    heads: int = 1
+    d: int = 5
+    batch: int = 128
+    features: str = "gaussian"
+
+    @property
+    def dim(self):
+        return self.d + 1
+
+    @property
+    def tokens(self):
+        return self.batch * self.length
+
+    @property
+    def words(self):
+        return [self.length, self.heads, self.d, self.batch, self.features]
+
+    @property
+    def text(self):
+        heads = f"{self.heads} heads, " if self.heads > 1 else ""
+        features = "" if self.features == "gaussian" else f"{self.features} features, "
+        return f"KQVO, {heads}{features}d = {self.d}, batch {self.batch}, L = {self.length}"
+
+    def factor(self):
+        sigma = torch.tensor([[0.5 ** abs(i - j) for j in range(self.d)] for i in range(self.d)], dtype=torch.float64)
+        values, vectors = torch.linalg.eigh(sigma)  # the symmetric root: it matters if features are not Gaussian
+        return ((vectors * values.sqrt()) @ vectors.T).float()
+
+
+# The authors' step, several heads, other features; gradients of this many batches are compared.
+SETTINGS = [(Setting(10), 300), (Setting(100), 150), (Setting(1000), 40),
+            (Setting(40, heads=2, batch=256), 200), (Setting(40, heads=8, batch=256), 120),
+            (Setting(40, heads=8, d=20, batch=64), 150), (Setting(1000, heads=4, batch=256), 12),
+            *((Setting(length, features=law), batches) for law in ("rademacher", "uniform", "sphere")
+              for length, batches in ((100, 150), (1000, 40)))]
 
 
 class Model(torch.nn.Module):
-    def __init__(self):
+    """H heads with keys, queries and values in R^D, stacked as users of PyTorch stack them; their outputs are read by O."""
+
+    def __init__(self, setting):
         super().__init__()
-        self.k = torch.nn.Linear(DIM, DIM, bias=False)
-        self.q = torch.nn.Linear(DIM, DIM, bias=False)
-        self.v = torch.nn.Linear(DIM, DIM, bias=False)
-        self.o = torch.nn.Linear(DIM, 1, bias=False)
+        self.heads, self.dim = setting.heads, setting.dim
+        wide = self.heads * self.dim
+        self.k = torch.nn.Linear(self.dim, wide, bias=False)
+        self.q = torch.nn.Linear(self.dim, wide, bias=False)
+        self.v = torch.nn.Linear(self.dim, wide, bias=False)
+        self.o = torch.nn.Linear(wide, 1, bias=False)
 
     def forward(self, prompt, query):
-        scores = torch.bmm(self.k(prompt), self.q(query).unsqueeze(2)).squeeze(2) / math.sqrt(DIM)
-        weights = torch.softmax(scores, dim=1)
-        mixed = torch.bmm(weights.unsqueeze(1), self.v(prompt)).squeeze(1)
-        return self.o(mixed).squeeze(1)
+        if self.heads == 1:
+            scores = torch.bmm(self.k(prompt), self.q(query).unsqueeze(2)).squeeze(2) / math.sqrt(self.dim)
+            weights = torch.softmax(scores, dim=1)
+            mixed = torch.bmm(weights.unsqueeze(1), self.v(prompt)).squeeze(1)
+            return self.o(mixed).squeeze(1)
+        batch, length, _ = prompt.shape
+        keys = self.k(prompt).view(batch, length, self.heads, self.dim).permute(0, 2, 3, 1)
+        queries = self.q(query).view(batch, self.heads, 1, self.dim)
+        values = self.v(prompt).view(batch, length, self.heads, self.dim).transpose(1, 2)
+        weights = torch.softmax(queries @ keys / math.sqrt(self.dim), dim=3)
+        return self.o((weights @ values).reshape(batch, self.heads * self.dim)).squeeze(1)
+
+    def load(self, theta):
+        """theta of ours: K, Q, V, O of each head in turn."""
+        D = self.dim
+        parts = [torch.split(head, [D * D, D * D, D * D, D]) for head in theta.split(3 * D * D + D)]
+        for i, layer in enumerate((self.k, self.q, self.v)):
+            layer.weight.data = torch.cat([p[i].reshape(D, D) for p in parts]).clone()
+        self.o.weight.data = torch.cat([p[3] for p in parts]).reshape(1, -1).clone()
+
+    def flat_gradient(self):
+        D, heads = self.dim, []
+        for h in range(self.heads):
+            rows = slice(h * D, (h + 1) * D)
+            heads += [layer.weight.grad[rows].reshape(-1) for layer in (self.k, self.q, self.v)]
+            heads.append(self.o.weight.grad[0, rows])
+        return torch.cat(heads).double()
 
 
-def fresh(length):
-    w = TASK_STD * torch.randn(BATCH, D, 1)
-    x = torch.randn(BATCH, length, D) @ FACTOR.T
-    y = torch.bmm(x, w) + NOISE * torch.randn(BATCH, length, 1)
-    x_query = torch.randn(BATCH, D) @ FACTOR.T
-    target = (x_query * w.squeeze(2)).sum(1) + NOISE * torch.randn(BATCH)
-    return torch.cat((x, y), 2), torch.cat((x_query, torch.zeros(BATCH, 1)), 1), target
+def features(law, *shape):
+    """Coordinates with identity covariance."""
+    if law == "gaussian":
+        return torch.randn(*shape)
+    if law == "rademacher":
+        return torch.randint(0, 2, shape).float().mul_(2).sub_(1)
+    if law == "uniform":
+        return torch.rand(*shape).mul_(2 * math.sqrt(3)).sub_(math.sqrt(3))
+    normals = torch.randn(*shape)
+    return normals * (math.sqrt(shape[-1]) / normals.norm(dim=-1, keepdim=True))
 
 
-def loss_of(model, length):
-    prompt, query, target = fresh(length)
+def fresh(setting, root):
+    batch, length, d = setting.batch, setting.length, setting.d
+    w = math.sqrt(1 / d) * torch.randn(batch, d, 1)
+    x = features(setting.features, batch, length, d) @ root
+    y = torch.bmm(x, w) + NOISE * torch.randn(batch, length, 1)
+    x_query = features(setting.features, batch, d) @ root
+    target = (x_query * w.squeeze(2)).sum(1) + NOISE * torch.randn(batch)
+    return torch.cat((x, y), 2), torch.cat((x_query, torch.zeros(batch, 1)), 1), target
+
+
+def loss_of(model, setting, root):
+    prompt, query, target = fresh(setting, root)
     return torch.nn.functional.mse_loss(model(prompt, query), target)
-
-
-def flat_gradient(model):
-    return torch.cat([p.weight.grad.reshape(-1) for p in (model.k, model.q, model.v, model.o)]).double()
 
 
 def ours(program, *arguments):
@@ -64,78 +139,77 @@ def ours(program, *arguments):
     return json.loads(text)
 
 
-def check_gradients(program, length, batches):
-    reference = ours(program, "--gradient", length, 4 * batches)
-    model = Model()
-    theta = torch.tensor(reference["theta"], dtype=torch.float64).float()
-    for layer, part in zip((model.k, model.q, model.v, model.o), torch.split(theta, [36, 36, 36, 6])):
-        layer.weight.data = part.reshape(layer.weight.shape).clone()
+def check_gradients(program, setting, batches):
+    reference = ours(program, "--gradient", 4 * batches, *setting.words)
+    model, root = Model(setting), setting.factor()
+    model.load(torch.tensor(reference["theta"], dtype=torch.float64).float())
     rows = []
     for _ in range(batches):
         model.zero_grad()
-        loss = loss_of(model, length)
+        loss = loss_of(model, setting, root)
         loss.backward()
-        rows.append(torch.cat((loss.detach().double().reshape(1), flat_gradient(model))))
+        rows.append(torch.cat((loss.detach().double().reshape(1), model.flat_gradient())))
     rows = torch.stack(rows)
     error = rows.std(0) / math.sqrt(batches)
     mean = torch.tensor(reference["mean"], dtype=torch.float64)
     spread = torch.tensor(reference["std_error"], dtype=torch.float64)
     z = (rows.mean(0) - mean) / torch.sqrt(error**2 + spread**2 + 1e-24)
     worst = z.abs().max().item()
-    print(f"L = {length}: {z.numel()} means compared, largest |z| {worst:.2f}", file=sys.stderr)
+    print(f"{setting.text}: {z.numel()} means compared, largest |z| {worst:.2f}", file=sys.stderr)
     if not worst < 6:
         sys.exit("the two programs disagree; no timing")
     return worst
 
 
-def train_torch(length, blocks):
+def train_torch(setting, blocks):
     """Mean loss of each block of ten steps of a training from a start of its own."""
-    model = Model()
+    model, root = Model(setting), setting.factor()
     optimizer = torch.optim.SGD(model.parameters(), lr=RATE)
     curve = torch.zeros(blocks, dtype=torch.float64)
     for step in range(10 * blocks):
         optimizer.zero_grad()
-        loss = loss_of(model, length)
+        loss = loss_of(model, setting, root)
         loss.backward()
         optimizer.step()
         curve[step // 10] += loss.item() / 10
     return curve
 
 
-def check_curves(program, length, runs):
-    reference = ours(program, "--curve", length, 8 * runs, RATE)
+def check_curves(program, setting, runs):
+    reference = ours(program, "--curve", 8 * runs, RATE, *setting.words)
     mean = torch.tensor(reference["mean"], dtype=torch.float64)
     spread = torch.tensor(reference["std_error"], dtype=torch.float64)
-    curves = torch.stack([train_torch(length, len(mean)) for _ in range(runs)])
+    curves = torch.stack([train_torch(setting, len(mean)) for _ in range(runs)])
     z = (curves.mean(0) - mean) / torch.sqrt(curves.var(0) / runs + spread**2)
     worst = z.abs().max().item()
-    print(f"L = {length}: loss from {mean[0]:.3f} to {mean[-1]:.3f} ours, {curves[:, 0].mean():.3f} to "
+    print(f"{setting.text}: loss from {mean[0]:.3f} to {mean[-1]:.3f} ours, {curves[:, 0].mean():.3f} to "
           f"{curves[:, -1].mean():.3f} torch, largest |z| {worst:.2f}")
     if not worst < 6:
         sys.exit("the two programs disagree; no timing")
 
 
-def time_torch(length, steps):
+def time_torch(setting, steps):
     """CPU seconds of each step, on one thread."""
-    model = Model()
+    model, root = Model(setting), setting.factor()
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
     seconds = []
     for i in range(steps + 2):
         start = time.process_time()
         optimizer.zero_grad()
-        loss_of(model, length).backward()
+        loss_of(model, setting, root).backward()
         optimizer.step()
         if i >= 2:
             seconds.append(time.process_time() - start)
     return seconds
 
 
-def measure(program, length, steps, rounds):
-    """Seconds per step of both sides, in turns, so that both see the same machine."""
+def measure(program, setting, rounds):
+    """CPU seconds per step of both sides, in turns, so that both see the same machine."""
+    work = setting.tokens * setting.heads
     peer, best, medians = [], [], []
     for _ in range(rounds):
-        peer += time_torch(length, steps)
-        result = ours(program, "--time", length, max(20, 40000 // length))
+        peer += time_torch(setting, min(40, max(3, 600_000 // work)))
+        result = ours(program, "--time", max(20, 5_000_000 // work), *setting.words)
         best.append(1e-9 * result["best_ns"])
         medians.append(1e-9 * result["median_ns"])
     return peer, best, medians
@@ -145,29 +219,28 @@ def table_rows(build, rounds):
     """Rows of bench/table. Gradients are compared first; whole loss curves are compared by this script alone."""
     program = str(build / "bench/train_step_bench")
     torch.set_num_threads(1)
-    for length, batches, steps in ((10, 300, 40), (100, 150, 20), (1000, 40, 6)):
-        worst = check_gradients(program, length, batches)
-        peer, best, medians = measure(program, length, steps, rounds)
-        yield {"section": "Training steps", "task": f"KQVO, d = {D}, batch {BATCH}, L = {length}", "unit": "ns per token",
-               "scale": 1e9 / (BATCH * length), "agreement": f"z {worst:.1f}",
-               "times": {"Esscher": medians, "PyTorch": peer}, "best": min(best), "remark": "gradients agree within their errors"}
+    for setting, batches in SETTINGS:
+        worst = check_gradients(program, setting, batches)
+        peer, best, medians = measure(program, setting, rounds)
+        yield {"section": "Training steps", "task": setting.text, "unit": "ns per token", "scale": 1e9 / setting.tokens,
+               "agreement": f"z {worst:.1f}", "times": {"Esscher": medians, "PyTorch": peer}, "best": min(best),
+               "remark": "gradients agree within their errors"}
 
 
 def main():
     program = sys.argv[1]
     torch.set_num_threads(1)
-    for length, batches, runs in ((10, 600, 40), (100, 300, 30), (1000, 60, 12)):
-        check_gradients(program, length, batches)
-        check_curves(program, length, runs)
-    print(f"torch {torch.__version__}, {BATCH} prompts, d = {D}, one thread; ns per token, best (median)")
-    for length, steps, target in ((10, 40, 25), (100, 20, 60), (1000, 6, 60)):
-        tokens = BATCH * length
-        peer, best, medians = measure(program, length, steps, 25)
+    for length, runs in ((10, 40), (100, 30), (1000, 12)):
+        check_curves(program, Setting(length), runs)
+    print(f"torch {torch.__version__}, one thread; ns per token, best (median)")
+    for setting, batches in SETTINGS:
+        check_gradients(program, setting, batches)
+        peer, best, medians = measure(program, setting, 25)
         peer = sorted(1e9 * s for s in peer)
-        t_best, t_median = peer[0] / tokens, peer[len(peer) // 2] / tokens
-        o_best, o_median = 1e9 * min(best) / tokens, 1e9 * sorted(medians)[len(medians) // 2] / tokens
-        print(f"L = {length:5d}  torch {t_best:8.2f} ({t_median:8.2f})  esscher {o_best:6.2f} ({o_median:6.2f})"
-              f"  ratio {t_best / o_best:6.1f} ({t_median / o_median:6.1f})  target {target}")
+        t_best, t_median = peer[0] / setting.tokens, peer[len(peer) // 2] / setting.tokens
+        o_best, o_median = 1e9 * min(best) / setting.tokens, 1e9 * sorted(medians)[len(medians) // 2] / setting.tokens
+        print(f"{setting.text}:  torch {t_best:8.2f} ({t_median:8.2f})  esscher {o_best:6.2f} ({o_median:6.2f})"
+              f"  ratio {t_best / o_best:6.1f} ({t_median / o_median:6.1f})")
 
 
 if __name__ == "__main__":

@@ -13,29 +13,16 @@
 // After foreach_target.h, so that each target gets its own body.
 #include "esscher/random/sfc-inl.h"
 #include "esscher/simd/exp-inl.h"
+#include "esscher/simd/exp2-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace esscher::HWY_NAMESPACE {
 
 constexpr std::int64_t kTokensAtOnce = 128;
 
-// e^s for s = tau g_1 - shift. In float it is 2^y = 2^n P(y - n), with a minimax polynomial P of
-// degree 5 (error 7e-8). y is at least -125, so that the exponent stays in range, and at most 54 by
-// the bounds on tau and g_1, so that adding 1.5 2^23 rounds y to n and leaves n in the low bits.
-HWY_INLINE VF32 weight(VF32 log2_weight) {
-  const DF32 d;
-  const hn::ScalableTag<std::int32_t> di;
-  const VF32 magic = hn::Set(d, 12582912.0F);
-  const VF32 rounded = hn::Add(log2_weight, magic);
-  const VF32 f = hn::Sub(log2_weight, hn::Sub(rounded, magic));
-  VF32 p = hn::Set(d, 0.0013276472454890609F);
-  p = hn::MulAdd(p, f, hn::Set(d, 0.009675541892647743F));
-  p = hn::MulAdd(p, f, hn::Set(d, 0.05550713092088699F));
-  p = hn::MulAdd(p, f, hn::Set(d, 0.24022120237350464F));
-  p = hn::MulAdd(p, f, hn::Set(d, 0.6931469440460205F));
-  p = hn::MulAdd(p, f, hn::Set(d, 1.0F));
-  return hn::BitCast(d, hn::Add(hn::BitCast(di, p), hn::ShiftLeft<23>(hn::BitCast(di, rounded))));
-}
+// e^s for s = tau g_1 - shift; in float the unit of scores is base 2. The bounds on tau and g_1 keep
+// a float score below 54.
+HWY_INLINE VF32 weight(VF32 log2_weight) { return exp2_in_range(log2_weight); }
 HWY_INLINE VF64 weight(VF64 log_weight) { return exp_core(DF64(), log_weight); }
 
 // Float and double differ in how normals are made and in the unit of the scores (base 2 in float).
@@ -45,7 +32,7 @@ struct FloatRows {
   using T = float;
   static constexpr double kUnit = 1.4426950408889634;
   static constexpr double kFree = kFreeTauFloat;
-  static constexpr double kLowest = -125;
+  static constexpr double kLowest = kLowestExp2;
 
   FloatRows(const Stream& stream, const std::uint64_t* first_block)
       : state(start_sequences(stream, first_block)) {}

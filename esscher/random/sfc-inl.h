@@ -119,10 +119,30 @@ HWY_INLINE void turn(VF32 rho_squared, VU32 r, VU32 t, VF32& first, VF32& second
   second = hn::Xor(hn::Mul(rho, hn::MulAdd(y, sine, cosine)), hn::BitCast(d, hn::ShiftLeft<31>(r)));
 }
 
-// The next `pairs` pairs of normals of every lane: normals [2 pairs, lanes], work [pairs, lanes].
-// There are three loops instead of one. From words to normals a body would take 80 cycles of
-// dependent steps, and too few such bodies fit into the window in which a CPU overlaps them.
-HWY_INLINE void next_normals(Sfc32& state, std::size_t pairs, float* normals, float* work) {
+// Vectors of AVX-512: 32 registers hold every constant, and stores of such vectors are slow.
+constexpr bool kWideNormals = hn::MaxLanes(DF32()) == 16;
+
+HWY_INLINE void next_normals_at_once(Sfc32& state, std::size_t pairs, float* normals) {
+  const DF32 d;
+  const std::size_t lanes = hn::Lanes(d);
+  Sfc32 now = state;
+  for (std::size_t i = 0; i < pairs; ++i) {
+    const VU32 r = now.next();
+    const VU32 t = now.next();
+    VF32 first;
+    VF32 second;
+    turn(minus_log(open_unit(r, t)), r, t, first, second);
+    hn::Store(first, d, normals + 2 * i * lanes);
+    hn::Store(second, d, normals + (2 * i + 1) * lanes);
+  }
+  state = now;
+}
+
+// With 16 registers there are three loops instead of one. From words to normals a body would take 80
+// cycles of dependent steps and more constants than registers, and too few such bodies fit into the
+// window in which a CPU overlaps them.
+HWY_INLINE void next_normals_in_steps(Sfc32& state, std::size_t pairs, float* normals,
+                                      float* work) {
   const DF32 d;
   const DU32 d32;
   const std::size_t lanes = hn::Lanes(d);
@@ -146,6 +166,17 @@ HWY_INLINE void next_normals(Sfc32& state, std::size_t pairs, float* normals, fl
          hn::BitCast(d32, hn::Load(d, pair + lanes)), first, second);
     hn::Store(first, d, pair);
     hn::Store(second, d, pair + lanes);
+  }
+}
+
+// The next `pairs` pairs of normals of every lane: normals [2 pairs, lanes], work [pairs, lanes].
+// Both ways have the same bits. One loop is 1.1 times faster than three on AVX-512, and 1.05 times
+// slower on AVX2, on a Zen 4 processor.
+HWY_INLINE void next_normals(Sfc32& state, std::size_t pairs, float* normals, float* work) {
+  if constexpr (kWideNormals) {
+    next_normals_at_once(state, pairs, normals);
+  } else {
+    next_normals_in_steps(state, pairs, normals, work);
   }
 }
 

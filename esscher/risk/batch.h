@@ -4,17 +4,21 @@
 //   loss = mean over the batch of (prediction - y)^2, or one half of it
 //
 // Engines:
-//   sampled  linear regression with Gaussian features, no tokens: two normals per token and head
-//            direction (softmax, exact in law), one Wishart matrix per prompt (linear; cost
-//            independent of L; 2 x 2 for one head), nothing (L = inf)
-//   direct   any task: real tokens; at L = inf the tilted moments of the token law itself
+//   sampled  linear regression with Gaussian features. One head: two normals per token (softmax,
+//            exact in law), a 2 x 2 Wishart matrix (linear; cost independent of L). Several heads:
+//            white tokens that all heads share (softmax), one Wishart matrix (linear). Nothing is
+//            drawn of an infinite prompt.
+//   direct   any task. Linear regression with any features: white tokens, as above. Tasks of your
+//            own: real tokens. At L = inf the tilted moments of the token law itself.
 // Softmax and linear attention with the same step stream see the same tasks and queries, so at L =
-// infinity (Gaussian features) they are equal bit for bit. One head, sampled: float32 draws (a
-// sequence of normals per prompt, random/normal_sequences.h), sums in double across blocks of
-// tokens; relative error of a gradient 1e-6, and 1e-3 of the (vanishing) covariance when one token
-// has all the weight.
+// infinity (Gaussian features) they are equal bit for bit.
+//
+// Linear regression at finite length has its prompts side by side in SIMD lanes: float32 draws (a
+// sequence per prompt, random/sfc-inl.h), sums in double across blocks of tokens; relative error of
+// a gradient 1e-6, and 1e-3 of the (vanishing) covariance when one token has all the weight.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -53,14 +57,15 @@ class Batch {
  private:
   struct White;
   struct Sums;
+  // How the prompts of a batch are answered, chosen from task, engine, length and number of heads.
+  enum class Way { pairs, lanes, laws, draws };
 
-  void add_lanes(const White& heads, const Stream& stream, Index first, Index count,
+  [[nodiscard]] Way way(std::size_t heads) const;
+  void add_lanes(Way way, const White& heads, const Stream& stream, Index first, Index count,
                  Sums& sums) const;
-  void add_scores(const White& heads, const Stream& stream, Index prompt, Sums& sums) const;
-  void add_tokens(std::span<const Readout> heads, const Stream& own, Sums& sums) const;
-  void add_draw(std::span<const Readout> heads, const Stream& own, Sums& sums) const;
-  void add(std::span<const Readout> heads, const White& white, const Stream& stream, Index first,
-           Index count, Sums& sums) const;
+  void add_draw(std::span<const Readout> heads, const ContextDraw& draw, Sums& sums) const;
+  void add(Way way, std::span<const Readout> heads, const White& white, const Stream& stream,
+           Index first, Index count, Sums& sums) const;
 
   Index token_dim_;
   ModelKind kind_;
@@ -70,7 +75,8 @@ class Batch {
   double residual_factor_;                    // d loss / d prediction = factor * (prediction - y)
   double loss_factor_;                        // loss = factor * sum of (prediction - y)^2
   std::optional<RegressionSampler> sampler_;  // linear regression
-  std::optional<DrawFixer> fixer_;            // your own tasks; direct regression at L = infinity
+  std::function<ContextDraw(const RegressionDraw&)> context_;  // its laws, for direct at L = inf
+  std::optional<DrawFixer> fixer_;                             // your own tasks
 };
 
 }  // namespace esscher

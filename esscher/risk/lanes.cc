@@ -13,6 +13,7 @@
 #include "esscher/random/draws.h"
 #include "esscher/random/normal_sequences.h"
 #include "esscher/simd/detail/dispatch.h"
+#include "esscher/task/token_lanes.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "esscher/risk/lanes.cc"
@@ -319,15 +320,29 @@ void read_limit(Index j, LaneRows& rows) {
 
 }  // namespace
 
-TaskDraw draw_task(const LinearRegressionTask& task, const Matrix& F, const Matrix& Fq,
-                   const Stream& stream, Index prompt) {
+void draw_tasks(const LinearRegressionTask& task, const Stream& stream, Index first, Index count,
+                double* out) {
   const Index d = task.dim;
-  Vector n(2 * d + 1);
-  const auto run = static_cast<std::uint64_t>(prompt);
-  fill_normal_sequences(stream.split(0), {&run, 1}, {n.data(), static_cast<std::size_t>(n.size())});
-  const Vector w = std::sqrt(task.task_variance) * n.head(d);
-  const Vector n_x = n.segment(d, d);
-  return {F.transpose() * w, n_x, w.dot(Fq * n_x) + query_noise(task) * n(2 * d)};
+  std::vector<std::uint64_t> prompts(static_cast<std::size_t>(count));
+  std::iota(prompts.begin(), prompts.end(), static_cast<std::uint64_t>(first));
+  const auto size = static_cast<std::size_t>((2 * d + 1) * count);
+  fill_normal_sequences(stream.split(0), prompts, {out, size});
+  const double s = std::sqrt(task.task_variance);
+  for (Index j = 0; j < d * count; ++j) out[j] *= s;
+  const double label = query_noise(task);
+  for (Index j = 2 * d * count; j < (2 * d + 1) * count; ++j) out[j] *= label;
+  if (task.features == Features::gaussian) return;
+  std::vector<double> token(static_cast<std::size_t>((d + 1) * count));
+  fill_token_lanes(task.features, d, 1, stream.split(2), prompts, token);
+  std::copy_n(token.begin(), d * count, out + d * count);
+}
+
+RegressionDraw draw_task(const RegressionSampler& sampler, const Stream& stream, Index prompt) {
+  const Index d = sampler.task.dim;
+  Vector drawn(2 * d + 1);
+  draw_tasks(sampler.task, stream, prompt, 1, drawn.data());
+  const Vector x = sampler.Fq * drawn.segment(d, d);
+  return {drawn.head(d), x, drawn.head(d).dot(x) + drawn(2 * d)};
 }
 
 double sampled_lanes(const LaneBatch& batch, const Stream& stream, Index first, Index count,

@@ -53,16 +53,24 @@ HWY_INLINE void tile(D d, Left left, const double* b, Index b_stride, double* c,
   }
 }
 
-// R rows of C, all n columns: three vectors at a time, then one vector, then single entries.
+// R rows of C, all n columns: three vectors at a time, two, one, then half a vector of AVX-512, a
+// pair and a single entry.
 template <int R>
 HWY_INLINE void row_block(Left left, const double* b, Index b_stride, double* c, Index c_stride,
                           Index depth, Index n) {
   const hn::ScalableTag<double> d;
+  const hn::CappedTag<double, 4> four;
+  const hn::CappedTag<double, 2> two;
   const hn::CappedTag<double, 1> one;
   const Index N = hn::Lanes(d);
+  const Index F = hn::Lanes(four);
+  const Index T = hn::Lanes(two);
   Index j = 0;
   for (; j + 3 * N <= n; j += 3 * N) tile<R, 3>(d, left, b + j, b_stride, c + j, c_stride, depth);
+  for (; j + 2 * N <= n; j += 2 * N) tile<R, 2>(d, left, b + j, b_stride, c + j, c_stride, depth);
   for (; j + N <= n; j += N) tile<R, 1>(d, left, b + j, b_stride, c + j, c_stride, depth);
+  for (; j + F <= n; j += F) tile<R, 1>(four, left, b + j, b_stride, c + j, c_stride, depth);
+  for (; j + T <= n; j += T) tile<R, 1>(two, left, b + j, b_stride, c + j, c_stride, depth);
   for (; j < n; ++j) tile<R, 1>(one, left, b + j, b_stride, c + j, c_stride, depth);
 }
 
@@ -222,13 +230,13 @@ void add_half_gram(const double* a, Index stride, Index m, Index d, double* c) {
 
 }  // namespace
 
-void add_product(const MatrixView& A, const MatrixView& B, Matrix& C) {
+void add_product(const MatrixView& A, const MatrixView& B, Eigen::Ref<Matrix> C) {
   check_dimension("add_product", "B (rows)", B.rows(), A.cols());
   check_dimension("add_product", "C (rows)", C.rows(), A.rows());
   check_dimension("add_product", "C (columns)", C.cols(), B.cols());
   ESSCHER_DISPATCH(multiply)
-  (A.data(), A.outerStride(), 1, B.data(), B.outerStride(), C.data(), C.cols(), A.rows(), A.cols(),
-   B.cols());
+  (A.data(), A.outerStride(), 1, B.data(), B.outerStride(), C.data(), C.outerStride(), A.rows(),
+   A.cols(), B.cols());
 }
 
 void add_gram(const MatrixView& A, const MatrixView& B, Matrix& C) {

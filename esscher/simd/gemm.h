@@ -10,7 +10,7 @@
 namespace esscher {
 
 // C += A B,  A [m,k], B [k,n], C [m,n].
-void add_product(const MatrixView& A, const MatrixView& B, Matrix& C);
+void add_product(const MatrixView& A, const MatrixView& B, Eigen::Ref<Matrix> C);
 
 // C += A' B,  A [m,k], B [m,n], C [k,n].
 void add_gram(const MatrixView& A, const MatrixView& B, Matrix& C);

@@ -33,24 +33,31 @@ std::string name_of(const LinearRegressionTask& task) {
 
 }  // namespace
 
-Task regression_task(const LinearRegressionTask& task) {
+std::function<ContextDraw(const RegressionDraw&)> regression_context(
+    const LinearRegressionTask& task) {
   task.check();
   const Index d = task.dim;
-  const auto sampler = std::make_shared<const RegressionSampler>(task);
   const AnyMeasure source =
       Product({feature_law(task.features, d), Gaussian(Matrix::Identity(1, 1))});
-  Task out;
-  out.token_dim = d + 1;
-  out.name = name_of(task);
-  out.draw = [sampler, source, d](const Stream& stream) {
-    const RegressionDraw draw = sampler->draw(stream);
+  return [F = RegressionSampler(task).F, sigma = std::sqrt(task.noise_variance), source,
+          d](const RegressionDraw& draw) {
     Matrix B = Matrix::Zero(d + 1, d + 1);
-    B.topLeftCorner(d, d) = sampler->F;
-    B.bottomLeftCorner(1, d) = draw.w.transpose() * sampler->F;
-    B(d, d) = std::sqrt(sampler->task.noise_variance);
+    B.topLeftCorner(d, d) = F;
+    B.bottomLeftCorner(1, d) = draw.w.transpose() * F;
+    B(d, d) = sigma;
     Vector query = Vector::Zero(d + 1);
     query.head(d) = draw.x;
     return ContextDraw{Affine(Vector::Zero(d + 1), B, source), query, draw.y};
+  };
+}
+
+Task regression_task(const LinearRegressionTask& task) {
+  Task out;
+  out.token_dim = task.dim + 1;
+  out.name = name_of(task);
+  out.draw = [context = regression_context(task),
+              sampler = std::make_shared<const RegressionSampler>(task)](const Stream& stream) {
+    return context(sampler->draw(stream));
   };
   return out;
 }

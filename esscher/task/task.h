@@ -11,6 +11,7 @@
 #include <variant>
 
 #include "esscher/measure/any_measure.h"
+#include "esscher/task/features.h"
 #include "esscher/task/regression.h"
 
 namespace esscher {
@@ -31,6 +32,10 @@ struct Task {
 // Linear regression with any features as a Task: tokens (x, w'x + eps) are the affine image
 // [[F, 0], [w'F, sig]] of (xi, noise), the query is (x, 0), the target w'x (+ noise).
 Task regression_task(const LinearRegressionTask& task);
+
+// What regression_task draws, for a task, a query and a target that were drawn elsewhere.
+std::function<ContextDraw(const RegressionDraw&)> regression_context(
+    const LinearRegressionTask& task);
 
 class AnyTask {
  public:

@@ -5,9 +5,13 @@
 
 #include "esscher/base/error.h"
 #include "esscher/base/svd.h"
+#include "esscher/simd/gemm.h"
 
 namespace esscher {
 namespace {
+
+// From this dimension on products of matrices are worth a kernel (simd/gemm.h).
+constexpr Index kLargeDim = 12;
 
 using Block = Eigen::Map<const Matrix>;
 using MutableBlock = Eigen::Map<Matrix>;
@@ -46,7 +50,13 @@ Readout Parametrisation::readout(const VectorView& theta) const {
     out.r = theta.tail(D);
     return out;
   }
-  out.U.noalias() = score_scale * Block(data, k, D).transpose() * Block(data + k * D, k, D);
+  const Block K(data, k, D), Q(data + k * D, k, D);
+  if (D < kLargeDim) {
+    out.U.noalias() = score_scale * K.transpose() * Q;
+  } else {
+    add_gram(K, Q, out.U);
+    out.U *= score_scale;
+  }
   if (space == ParameterSpace::KQV) {
     out.r = theta.tail(D);
   } else {
@@ -69,8 +79,16 @@ Vector Parametrisation::pull_back(const VectorView& theta, const Readout& gradie
     return out;
   }
   const Block K(theta.data(), k, D), Q(theta.data() + k * D, k, D);
-  MutableBlock(out.data(), k, D).noalias() = score_scale * Q * gradient.U.transpose();
-  MutableBlock(out.data() + k * D, k, D).noalias() = score_scale * K * gradient.U;
+  MutableBlock grad_K(out.data(), k, D), grad_Q(out.data() + k * D, k, D);
+  if (D < kLargeDim) {
+    grad_K.noalias() = score_scale * Q * gradient.U.transpose();
+    grad_Q.noalias() = score_scale * K * gradient.U;
+  } else {
+    out.head(2 * k * D).setZero();
+    add_product(Q, Matrix(gradient.U.transpose()), grad_K);
+    add_product(K, gradient.U, grad_Q);
+    out.head(2 * k * D) *= score_scale;
+  }
   if (space == ParameterSpace::KQV) {
     out.tail(D) = gradient.r;
   } else {

@@ -92,7 +92,7 @@ TEST(Batch, SampledGradientsEqualDirectOnesInLaw) {
           SCOPED_TRACE(std::string(name(kind)) + " H " + std::to_string(H) + " L " +
                        std::to_string(L));
           const Batch sampled(task, kind, Engine::sampled, L, 1, false);
-          const Batch direct(task, kind, Engine::direct, L, 1, false);
+          const Batch direct(regression_task(task), kind, Engine::direct, L, 1, false);
           const int n = H == 1 ? 12000 : 2000;
           expect_same_law(spread(sampled, heads, 1, n), spread(direct, heads, 2, n));
         }
@@ -110,19 +110,29 @@ TEST(Batch, NoiseOfMeanAndCovarianceIsCorrelated) {
   for (const ModelKind kind : {ModelKind::softmax, ModelKind::linear}) {
     SCOPED_TRACE(name(kind));
     const Batch sampled(small_task(), kind, Engine::sampled, 2, 1, false);
-    const Batch direct(small_task(), kind, Engine::direct, 2, 1, false);
+    const Batch direct(regression_task(small_task()), kind, Engine::direct, 2, 1, false);
     expect_same_law(spread(sampled, {head}, 1, 40000), spread(direct, {head}, 2, 40000));
   }
 }
 
-// Two heads in a larger space, so that part of each token is never drawn.
-TEST(Batch, TwoHeadsWithResidualNoise) {
-  LinearRegressionTask task = LinearRegressionTask::isotropic(6);
-  task.noise_variance = 0.3;
-  const std::vector<Readout> heads = {random_head(20, 7, 0.35), random_head(21, 7, 0.35)};
-  const Batch sampled(task, ModelKind::softmax, Engine::sampled, 9, 1, true);
-  const Batch direct(task, ModelKind::softmax, Engine::direct, 9, 1, true);
-  expect_same_law(spread(sampled, heads, 1, 6000), spread(direct, heads, 2, 6000));
+// Features of every law: the built-in task against the same as a task of one's own, whose tokens the
+// measures draw.
+TEST(Batch, FeaturesInLanesEqualDrawnTokensInLaw) {
+  LinearRegressionTask task = small_task();
+  for (const Features features : {Features::rademacher, Features::uniform, Features::sphere}) {
+    task.features = features;
+    for (const ModelKind kind : {ModelKind::softmax, ModelKind::linear}) {
+      for (const std::size_t H : {1U, 2U}) {
+        SCOPED_TRACE(std::string(name(features)) + " " + std::string(name(kind)) + " H " +
+                     std::to_string(H));
+        std::vector<Readout> heads;
+        for (std::size_t h = 0; h < H; ++h) heads.push_back(random_head(20 + h, 4, 0.5));
+        const Batch lanes(task, kind, Engine::direct, 9, 1, true);
+        const Batch draws(regression_task(task), kind, Engine::direct, 9, 1, true);
+        expect_same_law(spread(lanes, heads, 1, 2000), spread(draws, heads, 2, 2000));
+      }
+    }
+  }
 }
 
 TEST(Batch, LinearLossMatchesItsClosedForm) {
@@ -161,15 +171,15 @@ void expect_derivative(const Batch& batch, const std::string& what) {
   }
 }
 
+// Prompts of the built-in task are attended in float; tests/risk/head_lanes_test.cc compares them.
 TEST(Batch, DirectGradientIsTheDerivative) {
   LinearRegressionTask task = small_task();
   for (const Features features : kFeatures) {
     task.features = features;
     for (const ModelKind kind : {ModelKind::softmax, ModelKind::linear}) {
-      for (const Length L : {Length(8), Length::infinity()}) {
-        expect_derivative({task, kind, Engine::direct, L, 6, false},
-                          std::string(name(features)) + " " + std::string(name(kind)) + L.text());
-      }
+      const std::string what = std::string(name(features)) + " " + std::string(name(kind));
+      expect_derivative({task, kind, Engine::direct, Length::infinity(), 6, false}, what + " inf");
+      expect_derivative({regression_task(task), kind, Engine::direct, 8, 6, false}, what + " 8");
     }
   }
 }

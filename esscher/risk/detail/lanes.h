@@ -15,36 +15,38 @@
 #include "esscher/base/linalg.h"
 #include "esscher/random/stream.h"
 #include "esscher/risk/model_kind.h"
+#include "esscher/task/features.h"
 #include "esscher/task/regression.h"
 
 namespace esscher {
 
 inline constexpr Index kTrainLanes = 16;
 
-// Task, query and target of one prompt in white coordinates.
-struct TaskDraw {
-  Vector w;    // w~ = F'w [d]
-  Vector n_x;  // query is Fq n_x [d]
-  double y = 0;
-};
-TaskDraw draw_task(const LinearRegressionTask& task, const Matrix& F, const Matrix& Fq,
-                   const Stream& stream, Index prompt);
+// What is drawn for the tasks of prompts first .. first + count - 1, out [2 d + 1, count]: w, then the
+// white query n_x with the law of the features (the query is Fq n_x), then the label noise of the
+// query, so that the target is y = w'Fq n_x + noise.
+void draw_tasks(const LinearRegressionTask& task, const Stream& stream, Index first, Index count,
+                double* out);
+
+// The draw of one prompt.
+RegressionDraw draw_task(const RegressionSampler& sampler, const Stream& stream, Index prompt);
 
 struct LaneBatch {
   const LinearRegressionTask* task;
   const Matrix* F;   // [d,d]
   const Matrix* Fq;  // [d,d]
-  const Matrix* U;   // white [D,d]
+  const Matrix* U;   // white [D,d], of several heads one below the other
   const Vector* r;   // white [D]
   ModelKind kind;
   Length L;
+  bool draws_tokens;       // also where a matrix per prompt would do
   double loss_factor;      // loss = loss_factor (prediction - y)^2, summed over prompts
   double residual_factor;  // d loss / d prediction = residual_factor (prediction - y)
 };
 
 // Prompts first .. first + count - 1 of the batch (count <= kTrainLanes): adds the gradient in
 // white (U [D,d], r [D]) and returns the sum of losses. The task and query of a prompt are
-// draw_task's.
+// draw_tasks'.
 double sampled_lanes(const LaneBatch& batch, const Stream& stream, Index first, Index count,
                      Matrix& grad_U, Vector& grad_r);
 
