@@ -12,4 +12,8 @@ Eigen::MatrixXd orthonormal_basis(const Eigen::MatrixXd& A, double floor, Index 
   return qr.householderQ() * Eigen::MatrixXd::Identity(A.rows(), rank);
 }
 
+Vector least_squares(const Eigen::MatrixXd& A, const VectorView& b) {
+  return Eigen::ColPivHouseholderQR<Eigen::MatrixXd>(A).solve(b);
+}
+
 }  // namespace esscher

@@ -11,4 +11,7 @@ namespace esscher {
 
 Eigen::MatrixXd orthonormal_basis(const Eigen::MatrixXd& A, double floor, Index most);
 
+// The x [n] that makes |A x - b| smallest, for A [k,n] with independent columns.
+Vector least_squares(const Eigen::MatrixXd& A, const VectorView& b);
+
 }  // namespace esscher

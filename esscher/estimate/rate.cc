@@ -1,12 +1,12 @@
 #include "esscher/estimate/rate.h"
 
-#include <Eigen/Cholesky>
-#include <Eigen/QR>
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
 
+#include "esscher/base/basis.h"
+#include "esscher/base/cholesky.h"
 #include "esscher/base/error.h"
 
 namespace esscher {
@@ -103,17 +103,11 @@ std::vector<LocalExponent> local_exponents(const std::vector<std::int64_t>& leng
 
 namespace {
 
-// y - offset = X beta, GLS with covariance factor `chol` (identity when exact). Returns chi^2.
-double solve(const Matrix& X, const Vector& y, const Eigen::LLT<Matrix>* chol, Vector& beta) {
-  // NOLINTBEGIN(performance-unnecessary-copy-initialization): solved in place, through a const&
-  Matrix A = X;
-  Vector t = y;
-  // NOLINTEND(performance-unnecessary-copy-initialization)
-  if (chol != nullptr) {
-    chol->matrixL().solveInPlace(A);
-    chol->matrixL().solveInPlace(t);
-  }
-  beta = A.colPivHouseholderQr().solve(t);
+// y - offset = X beta, GLS with covariance factor L (empty when exact). Returns chi^2.
+double solve(const Matrix& X, const Vector& y, const Matrix& L, Vector& beta) {
+  const Matrix A = L.size() > 0 ? solve_lower(L, X) : X;
+  const Vector t = L.size() > 0 ? Vector(solve_lower(L, y)) : y;
+  beta = least_squares(A, t);
   return (t - A * beta).squaredNorm();
 }
 
@@ -138,17 +132,18 @@ std::vector<ShapeFit> compare_shapes(const std::vector<std::int64_t>& all_length
   const Vector x = log_lengths(lengths);
   const Vector y = all_values(keep).array().log();
   const bool exact = is_noise_free(all_cov);
-  Eigen::LLT<Matrix> chol;
+  Matrix L;
   if (!exact) {
     // A sample covariance of few queries is near singular; a tenth of its diagonal keeps the
     // whitening honest.
     Matrix C = 0.9 * Matrix(all_cov(keep, keep));
     C.diagonal() /= 0.9;
     C.diagonal().array() += 1e-24;
-    chol.compute(C);
-    if (chol.info() != Eigen::Success) {
+    const std::optional<Matrix> factor = cholesky(C);
+    if (!factor) {
       throw RuntimeFailure("compare_shapes: the covariance of log D is not positive definite");
     }
+    L = *factor;
   }
   Matrix ones = Matrix::Ones(k, 1), line(k, 2);
   line.col(0).setOnes();
@@ -162,10 +157,9 @@ std::vector<ShapeFit> compare_shapes(const std::vector<std::int64_t>& all_length
     Vector beta;
     double chi2 = 0;
     if (shape == Shape::inverse) {
-      chi2 = solve(ones, y + x, exact ? nullptr : &chol, beta);
+      chi2 = solve(ones, y + x, L, beta);
     } else {
-      chi2 = solve(line, shape == Shape::log_power ? Vector(y - loglog) : y,
-                   exact ? nullptr : &chol, beta);
+      chi2 = solve(line, shape == Shape::log_power ? Vector(y - loglog) : y, L, beta);
       fit.g = beta[1];
     }
     fit.log_c = beta[0];

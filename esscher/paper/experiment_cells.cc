@@ -1,10 +1,10 @@
 // What the experiment trains: default starts by SGD, the start of the theorem by gradient flow, and the
 // stationary points where they end.
-#include <Eigen/Cholesky>
 #include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
 
+#include "esscher/base/cholesky.h"
 #include "esscher/base/eigensystem.h"
 #include "esscher/base/error.h"
 #include "esscher/paper/experiment.h"
@@ -31,7 +31,7 @@ namespace {
 
 // Released code: the prompt goes through the Cholesky factor C of Sigma twice, the query never.
 LinearRegressionTask as_released(LinearRegressionTask task) {
-  const Matrix C = task.prompt_cov.llt().matrixL();
+  const Matrix C = cholesky(task.prompt_cov).value();
   const Matrix CC = C * C;
   task.prompt_cov = CC * CC.transpose();
   task.query_cov = Matrix::Identity(task.dim, task.dim);

@@ -1,8 +1,8 @@
 #include "esscher/paper/shared_training.h"
 
-#include <Eigen/LU>
 #include <cmath>
 
+#include "esscher/base/cholesky.h"
 #include "esscher/base/error.h"
 #include "esscher/base/number_text.h"
 #include "esscher/paper/verdicts.h"
@@ -13,7 +13,8 @@ namespace esscher::paper {
 
 double limit_error(const LinearRegressionTask& task, const Readout& end, Length length) {
   const Index d = task.dim;
-  const Matrix inverse = effective_covariance(task, length).inverse();
+  const Matrix inverse =
+      solve_positive(effective_covariance(task, length), Matrix::Identity(d, d)).value();
   const Matrix product = end.r(d) * end.U.topLeftCorner(d, d);
   return (product - inverse).norm() / inverse.norm();
 }

@@ -1,11 +1,11 @@
 #include "esscher/risk/bayes.h"
 
-#include <Eigen/Cholesky>
-#include <Eigen/QR>
 #include <cmath>
 #include <limits>
 #include <vector>
 
+#include "esscher/base/basis.h"
+#include "esscher/base/cholesky.h"
 #include "esscher/base/eigensystem.h"
 #include "esscher/base/error.h"
 #include "esscher/base/parallel.h"
@@ -47,12 +47,11 @@ Matrix range_of(const Matrix& psd) {
 // tr( Sq (I - P) ) s2/2 for the projection P on the range of a basis with independent columns.
 double unseen_risk(const LinearRegressionTask& task, const Matrix& basis) {
   const Index d = task.dim, rank = basis.cols();
-  Eigen::MatrixXd q = Eigen::MatrixXd::Zero(d, rank);
+  double seen = 0;
   if (rank > 0) {
-    const Eigen::HouseholderQR<Eigen::MatrixXd> qr{Eigen::MatrixXd(basis)};
-    q = qr.householderQ() * Eigen::MatrixXd::Identity(d, rank);
+    const Matrix q = orthonormal_basis(basis, 0.0, rank);
+    seen = (task.query_cov * q).cwiseProduct(q).sum();
   }
-  const double seen = rank > 0 ? (task.query_cov * q).cwiseProduct(q).sum() : 0.0;
   return rank == d ? 0.0 : task.task_variance / 2 * std::max(0.0, task.query_cov.trace() - seen);
 }
 
@@ -60,7 +59,8 @@ double unseen_risk(const LinearRegressionTask& task, const Matrix& basis) {
 double noisy_risk(const LinearRegressionTask& task, const Matrix& xx) {
   const double s2 = task.task_variance;
   const Matrix A = Matrix::Identity(task.dim, task.dim) + s2 / task.noise_variance * xx;
-  return s2 / 2 * Eigen::LLT<Eigen::MatrixXd>(A).solve(Eigen::MatrixXd(task.query_cov)).trace();
+  // A is the identity plus a Gram matrix: positive definite.
+  return s2 / 2 * solve_positive(A, task.query_cov).value().trace();
 }
 
 // What the prompt with this white Gram matrix leaves. How many directions it shows is read in white

@@ -1,8 +1,8 @@
 #include "esscher/risk/closed_form.h"
 
-#include <Eigen/Cholesky>
 #include <cmath>
 
+#include "esscher/base/cholesky.h"
 #include "esscher/base/error.h"
 
 namespace esscher {
@@ -139,13 +139,13 @@ Matrix effective_covariance(const LinearRegressionTask& task, Length length) {
 }
 
 Readout block_optimum(const LinearRegressionTask& task, Length length, double imbalance) {
-  const Matrix Gamma = effective_covariance(task, length);
-  const Eigen::LLT<Eigen::MatrixXd> llt(Gamma);
-  if (llt.info() != Eigen::Success) {
+  const std::optional<Matrix> inverse =
+      solve_positive(effective_covariance(task, length), Matrix::Identity(task.dim, task.dim));
+  if (!inverse) {
     throw_argument("block_optimum", "prompt_cov", "a singular matrix",
                    "a positive definite matrix");
   }
-  const Matrix W = llt.solve(Eigen::MatrixXd::Identity(task.dim, task.dim));
+  const Matrix& W = *inverse;
   // |W|^2/b^2 - b^2 = imbalance
   const double b2 = (-imbalance + std::sqrt(imbalance * imbalance + 4 * W.squaredNorm())) / 2;
   Readout out = Readout::zero(task.dim + 1);

@@ -1,9 +1,9 @@
 #include "esscher/risk/task_gradient.h"
 
-#include <Eigen/Cholesky>
 #include <cmath>
 #include <limits>
 
+#include "esscher/base/cholesky.h"
 #include "esscher/base/error.h"
 #include "esscher/risk/closed_form.h"
 
@@ -158,12 +158,11 @@ class NodeSums {
   [[nodiscard]] Matrix by_query_cov(const Matrix& to_a, const Vector& by_t, const Vector& by_g,
                                     const Vector& by_y) const {
     const Index d = l_.S.rows();
-    const Eigen::LLT<Eigen::MatrixXd> root(l_.Sq);
-    if (root.info() != Eigen::Success) return Matrix::Constant(d, d, kUnknown);
     const Vector to_bx = to_a.cwiseProduct(W_).rowwise().sum() +
                          2 * l_.sig2 * by_t.cwiseProduct(bx_) + l_.sig2 * l_.v_y * by_g;
     const Matrix by_x = to_a * l_.alpha + to_bx * l_.beta.transpose() + by_y.asDiagonal() * W_;
-    return 0.5 * symmetric(root.solve(Eigen::MatrixXd(X_.transpose() * by_x)));
+    const std::optional<Matrix> solved = solve_positive(l_.Sq, X_.transpose() * by_x);
+    return solved ? Matrix(0.5 * symmetric(*solved)) : Matrix::Constant(d, d, kUnknown);
   }
 
   Letters l_;
