@@ -37,6 +37,7 @@ std::vector<std::string> option_names(const CLI::App& app) {
   std::vector<std::string> out;
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& name : option->get_lnames()) out.push_back("--" + name);
+    for (const std::string& name : option->get_snames()) out.push_back("-" + name);
   }
   return out;
 }
@@ -103,11 +104,11 @@ std::string unexpected(const CLI::App& root, const std::vector<std::string>& wor
   }
   const std::vector<std::string> known = option_names(*app);
   for (const std::string& word : words) {
-    const std::string name = word.substr(0, word.find('='));
-    if (!name.starts_with("--") || std::find(known.begin(), known.end(), name) != known.end()) {
-      continue;
-    }
-    const std::string near = nearest_word(name, known);
+    const bool is_long = word.starts_with("--");  // the value of a short one may follow at once
+    const std::string name = is_long ? word.substr(0, word.find('=')) : word.substr(0, 2);
+    const bool is_option = name.size() > 1 && name[0] == '-' && (is_long || std::isalpha(name[1]));
+    if (!is_option || std::find(known.begin(), known.end(), name) != known.end()) continue;
+    const std::string near = is_long ? nearest_word(name, known) : "";
     return path + " has no option " + name + ", " +
            (near.empty() ? "see 'esscher help" + path.substr(7) + "'"
                          : "did you mean " + near + "?");

@@ -37,8 +37,11 @@ std::string time_text(const DryRun& plan, double left) {
   if (!plan.cpu_seconds) return "not known before: " + plan.basis;
   const double cpu = *plan.cpu_seconds * left;
   const int threads = thread_count();
-  return fmt::format("about {} on {} thread{} ({} of CPU time), {}", duration_text(cpu / threads),
-                     threads, threads == 1 ? "" : "s", duration_text(cpu), plan.basis);
+  const auto about = [](double s) {
+    return s < 1 ? "less than a second" : "about " + duration_text(s);
+  };
+  return fmt::format("{} on {} thread{} ({} of CPU time): {}", about(cpu / threads), threads,
+                     threads == 1 ? "" : "s", about(cpu), plan.basis);
 }
 
 }  // namespace
@@ -69,10 +72,11 @@ void print_dry_run(const Globals& globals, const DryRun& plan) {
   document["run"] = globals.out.empty() ? Json() : Json(globals.out);
   const std::string already = done > 0 ? fmt::format(", {} of them are done", done) : "";
   const std::string text = fmt::format(
-      "would run {}\nengine  {}\n{:<8}{}{}\ntime    {}\nmemory  about {} MB\nwrites  {}\n",
-      plan.what, plan.engine, plan.unit, plan.count, already, time_text(plan, left),
-      brief(memory / 1e6, 2),
-      globals.out.empty() ? "nothing (no --out)" : "the run in " + globals.out);
+      "would run {1}\n{2:<{0}}{3}\n{4:<{0}}{5}{6}\n{7:<{0}}{8}\n{9:<{0}}about {10} "
+      "MB\n{11:<{0}}{12}\n",
+      std::max<std::size_t>(8, plan.unit.size() + 1), plan.what, "engine", plan.engine, plan.unit,
+      plan.count, already, "time", time_text(plan, left), "memory", brief(memory / 1e6, 2),
+      "writes", globals.out.empty() ? "nothing (no --out)" : "the run in " + globals.out);
   Globals print = globals;
   print.out.clear();  // a dry run writes nothing
   print_result(print, "dry-run", document, text);

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "cli/dry_run.h"
 #include "cli/execute.h"
+#include "cli/flow_estimate.h"
 #include "cli/icl_setup.h"
 #include "cli/text_table.h"
 #include "cli/verbs.h"
@@ -68,12 +68,27 @@ void warn_alpha(const Globals& globals, double alpha, const AnyTask& task) {
   }
 }
 
-DryRun flow_estimate(const char* verb, const std::string& what, std::int64_t cells) {
-  return {.verb = verb,
-          .what = what,
-          .engine = "the exact risk: closed forms, and quadrature at finite length",
-          .count = cells,
-          .basis = "the integrator chooses its steps on the way; at dim 2 a flow takes seconds"};
+// Flows of icl compare. A search for L(eps) takes about a dozen of them, each as long as at the
+// greatest length of the others.
+std::vector<FlowsToCome> flows_of(const CompareProblem& problem) {
+  std::vector<FlowsToCome> out{{.kind = ModelKind::linear}};
+  std::int64_t greatest = 100;
+  for (const ModelKind kind : problem.kinds) {
+    for (const Length L : problem.lengths) {
+      // The gap between the gradients has an error bar at every time.
+      out.push_back({.kind = kind,
+                     .length = L,
+                     .besides = problem.setup.points * problem.setup.risk.scramblings});
+      if (!L.is_infinite()) greatest = std::max(greatest, L.count());
+    }
+  }
+  constexpr int kSearch = 12;
+  for (const ModelKind kind : problem.kinds) {
+    out.push_back({.kind = kind,
+                   .length = greatest,
+                   .count = kSearch * static_cast<int>(problem.eps.size())});
+  }
+  return out;
 }
 
 // The run of --out, if there is one.
@@ -111,10 +126,12 @@ void icl_flow(const Globals& globals, const IclOptions& options) {
   const FlowProblem problem = read_flow_problem(config.root(), globals.seed);
   config.check_all_used();
   if (globals.dry_run) {
-    const Cells<FlowRow> cells = flow_cells(problem);
     print_dry_run(globals,
-                  flow_estimate("icl flow", "a gradient flow at L = " + problem.length.text(),
-                                static_cast<std::int64_t>(cells.keys.size())));
+                  flow_estimate("icl flow", "a gradient flow at L = " + problem.length.text(), 1,
+                                problem.setup,
+                                {{.kind = problem.kind,
+                                  .length = problem.length,
+                                  .besides = problem.setup.risk.scramblings}}));
     return;
   }
   warn_alpha(globals, problem.alpha, problem.setup.task);
@@ -141,7 +158,8 @@ void icl_compare(const Globals& globals, const IclOptions& options) {
   if (globals.dry_run) {
     const Cells<TwinRow> cells = twin_cells(problem);
     print_dry_run(globals, flow_estimate("icl compare", "flows at several lengths and at infinity",
-                                         static_cast<std::int64_t>(cells.keys.size())));
+                                         static_cast<std::int64_t>(cells.keys.size()),
+                                         problem.setup, flows_of(problem)));
     return;
   }
   warn_alpha(globals, read_flow_problem(config.root(), globals.seed).alpha, problem.setup.task);

@@ -1,5 +1,6 @@
 // What a person meets every day: messages, options, examples of --help, dry runs, Ctrl-C, ages.
 #include <gmock/gmock.h>
+#include <sys/resource.h>
 
 #include <cmath>
 #include <sstream>
@@ -90,6 +91,7 @@ TEST_F(Comfort, OptionsThatMeanNothingAreNotOffered) {
         Case{"presets --set a=1", "esscher presets has no option --set"},
         Case{"limit -s measure.dim=1 --shard 1/2", "esscher limit has no option --shard"},
         Case{"universal --shard 1/2 --length 1 --tau 1", "esscher universal has no option --shard"},
+        Case{"paper -s task.dim=2", "esscher paper has no option -s, "},
         Case{"length --shard 1/2", "esscher length has no option --shard"}}) {
     const Outcome got = run(bad.arguments);
     EXPECT_EQ(got.code, 2) << bad.arguments;
@@ -207,7 +209,32 @@ TEST_F(Comfort, DryRunSaysWhatWouldRun) {
     const Outcome got = run(std::string(other.arguments) + " --dry-run --json");
     ASSERT_EQ(got.code, 0) << other.arguments << got.err;
     EXPECT_GT(got.json().at(other.says).get<int>(), 0) << other.arguments;
-    EXPECT_TRUE(got.json().contains("cpu_seconds")) << other.arguments;
+    // What the sections of the paper took elsewhere is told in words.
+    const bool is_measured = !std::string(other.arguments).starts_with("paper");
+    EXPECT_EQ(got.json().at("cpu_seconds").is_number(), is_measured) << other.arguments;
+  }
+  EXPECT_THAT(run("icl train -s task.dim=2 --dry-run").out, ContainsRegex("checkpoints +[0-9]+\n"));
+}
+
+double seconds_of_children() {
+  rusage used{};
+  getrusage(RUSAGE_CHILDREN, &used);
+  return static_cast<double>(used.ru_utime.tv_sec) +
+         1e-6 * static_cast<double>(used.ru_utime.tv_usec);
+}
+
+// The estimate of a flow counts its gradients at the infinite prompt: it is right within a factor.
+TEST_F(Comfort, DryRunTellsTheTimeOfAFlow) {
+  for (const char* flow : {"icl flow -s task.dim=3 -s flow.log2_nodes=15 --length 50",
+                           "icl compare -s task.dim=2 -s flow.log2_nodes=13 --length 20,100"}) {
+    const Outcome dry = run(std::string(flow) + " --dry-run --json");
+    ASSERT_EQ(dry.code, 0) << dry.err;
+    const double told = dry.json().at("cpu_seconds").get<double>();
+    const double before = seconds_of_children();
+    ASSERT_EQ(run(std::string(flow) + " --quiet").code, 0);
+    const double taken = seconds_of_children() - before;
+    EXPECT_GT(told, taken / 5) << flow;
+    EXPECT_LT(told, taken * 5) << flow;
   }
 }
 
