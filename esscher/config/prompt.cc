@@ -64,10 +64,9 @@ void share_out(const Table& root, const Table& table, Prompt& prompt) {
     }
     return;
   }
-  if (rest <= kRounding) {
-    table.fail_because("groups", "shares sum to 1, which leaves nothing for [measure]");
-  }
-  prompt.groups.push_back({.mu = read_measure(root.table("measure")), .share = rest});
+  // Shares that sum to 1 leave none of it, which ends a sweep of a share from 0 to 1.
+  prompt.groups.push_back(
+      {.mu = read_measure(root.table("measure")), .share = rest <= kRounding ? 0 : rest});
 }
 
 }  // namespace

@@ -7,8 +7,8 @@
 //                             | { kind = "table", values = [..] }
 //   [[prompt.groups]]  measure = { .. }, count = n or share = 0.x, bias = 0, name
 //
-// [measure] is a group too, the last one: it has the share that the groups leave. Without it the
-// shares sum to 1.
+// [measure] is a group too, the last one: it has the share that the groups leave, which may be 0.
+// Without it the shares sum to 1.
 #pragma once
 
 #include <optional>

@@ -62,8 +62,11 @@ std::string no_sampled_scores(const Prompt& prompt, bool covariance) {
 
 std::string what_tokens(const Prompt& prompt) {
   if (prompt.is_plain()) return "tokens are " + prompt.groups.front().mu.name();
-  return "the prompt has " + std::to_string(prompt.groups.size()) + " groups and " +
-         std::to_string(prompt.given.rows() + (prompt.include_query ? 1 : 0)) + " given tokens";
+  const auto count = [](std::int64_t n, const std::string& what) {
+    return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
+  };
+  return "the prompt has " + count(static_cast<std::int64_t>(prompt.groups.size()), "group") +
+         " and " + count(prompt.given.rows() + (prompt.include_query ? 1 : 0), "given token");
 }
 
 // Whether the nodes of every group reach these queries.

@@ -70,7 +70,8 @@ struct Given {
       share.setZero();
       return;
     }
-    share = (share.array() - top).exp();
+    // Eigen's exp ends at the smallest double instead of 0.
+    for (double& s : share) s = std::exp(s - top);
     size = share.sum();
     for (const double s : share) size_log += s > 0 ? s * std::log(s) : 0;
     size2 = share.squaredNorm();

@@ -30,13 +30,23 @@ TEST(ReadPrompt, EveryKey) {
   EXPECT_EQ(prompt.bias.slope, 0.25);
 }
 
+// The end of a sweep of a share.
+TEST(ReadPrompt, ShareOfOneLeavesNothingForTheMeasure) {
+  const Prompt prompt =
+      *read(kMeasure + "[[prompt.groups]]\nmeasure = { type = \"uniform\", dim = 2 }\nshare = 1\n");
+  ASSERT_EQ(prompt.groups.size(), 2U);
+  EXPECT_EQ(prompt.groups[1].share, 0);
+  EXPECT_EQ(limit_measure(prompt)->name(), "uniform");
+}
+
 TEST(ReadPrompt, ErrorsNameTheKey) {
   const auto message = [](const std::string& text) {
     return testing::message_of<ConfigError>([&] { return read(text); });
   };
   const std::string group = "[[prompt.groups]]\nmeasure = { type = \"uniform\", dim = 2 }\n";
   EXPECT_NE(message(kMeasure + group).find("expected count or share"), std::string::npos);
-  EXPECT_NE(message(kMeasure + group + "share = 1\n").find("nothing for [measure]"),
+  EXPECT_NE(message(kMeasure + group + "share = 0.7\n" + group + "share = 0.6\n")
+                .find("shares sum to 1.3, at most 1"),
             std::string::npos);
   EXPECT_NE(message(group + "share = 0.5\n").find("shares sum to 0.5"), std::string::npos);
   EXPECT_NE(message(kMeasure + "[prompt]\ngiven = [[1, 2, 3]]\n").find("has dimension 3"),

@@ -149,6 +149,42 @@ TEST(ExactPrompt, SelfAttentionByBruteForce) {
   EXPECT_TRUE(close(exact.score_functions(3).entropy, entropy, 1e-10));
 }
 
+void expect_same(ExactPrompt one, ExactPrompt other, std::int64_t L) {
+  EXPECT_TRUE(close(one.expected_output(Length(L)), other.expected_output(Length(L)), 1e-12, 1e-3));
+  EXPECT_TRUE(close(one.variance(Length(L)), other.variance(Length(L)), 1e-11));
+  EXPECT_TRUE(close(one.score_functions(Length(L)).free_energy,
+                    other.score_functions(Length(L)).free_energy, 1e-12));
+}
+
+TEST(ExactPrompt, OrderAndSplittingOfGroupsChangeNothing) {
+  const Attention T = Attention::from_uv(Matrix{{0.9, 0.2}, {0.0, 1.1}}, Matrix::Identity(2, 2));
+  const Vector z{{1.0, -0.6}};
+  Prompt prompt;
+  prompt.groups = {{.mu = Sphere(2, 2), .share = 0.5},
+                   {.mu = Gaussian(Matrix::Identity(2, 2)), .share = 0.25, .bias = 0.7},
+                   {.mu = Rademacher(2), .count = 3}};
+  prompt.sink_logits = {0.4};
+  Prompt turned = prompt;
+  std::swap(turned.groups[0], turned.groups[2]);
+  expect_same(ExactPrompt(prompt, T, z), ExactPrompt(turned, T, z), 27);
+  Prompt split = prompt;
+  split.groups[0].share = 0.25;
+  split.groups.push_back(split.groups[0]);
+  expect_same(ExactPrompt(prompt, T, z), ExactPrompt(split, T, z), 27);
+}
+
+TEST(ExactPrompt, SharesOfZeroAndOne) {
+  const Attention T = Attention::from_uv(Matrix{{0.9, 0.2}, {0.0, 1.1}}, Matrix::Identity(2, 2));
+  const Vector z{{1.0, -0.6}};
+  const AnyMeasure sphere = Sphere(2, 2), gauss = Gaussian(Matrix::Identity(2, 2));
+  Prompt prompt;
+  prompt.groups = {{.mu = sphere, .share = 1}, {.mu = gauss, .share = 0, .bias = 5}};
+  expect_same(ExactPrompt(prompt, T, z), ExactPrompt(Prompt::plain(sphere), T, z), 30);
+  EXPECT_EQ(ExactPrompt(prompt, T, z).weights(Length(30))[1], 0);
+  EXPECT_TRUE(close(ExactPrompt(prompt, T, z).expected_output(Length::infinity()),
+                    sphere.tilted_mean(T.tilt(z)), 1e-14));
+}
+
 TEST(ExactPrompt, LongPromptsTendToTheLimitByShare) {
   Prompt prompt;
   prompt.groups = {{.mu = Sphere(2, 2), .share = 0.3},
