@@ -2,6 +2,7 @@
 """The values that the verdicts of `esscher paper` are compared with, by NumPy and none of our code.
 
     /usr/bin/python3 tests/paper/independent.py --write     esscher/paper/independent_values.inc again (minutes)
+    /usr/bin/python3 tests/paper/independent.py --write "rademacher gap"    only the lines that begin so
     /usr/bin/python3 tests/paper/independent.py --check     a few of its lines again, and the brute force (seconds)
 
 Averages over prompts are the one-dimensional integrals of docs/maths/concentration.md, which hold for iid
@@ -483,6 +484,111 @@ def gaussian_gaps(cov, L, fine=1.0):
     return out
 
 
+# ---- the same for features that are not Gaussian: xi has independent +-1 or uniform coordinates of unit variance, or is
+# uniform on the sphere of radius sqrt d, and x = S^{1/2} xi
+
+FEATURE_TIMES = [TIMES[i] for i in (7, 15, 23)]
+
+
+def feature_rule(features, d, n):
+    """Points xi and weights: all signs, a product of Gauss-Legendre rules, or a product rule of the sphere."""
+    if features == "rademacher":
+        points = np.array(list(itertools.product((-1.0, 1.0), repeat=d)))
+        return points, np.full(len(points), 1 / len(points))
+    x, w = np.polynomial.legendre.leggauss(n)
+    if features == "uniform":
+        grids = np.meshgrid(*[math.sqrt(3) * x] * d, indexing="ij")
+        weights = np.meshgrid(*[w / 2] * d, indexing="ij")
+        return np.stack([g.ravel() for g in grids], 1), np.prod([g.ravel() for g in weights], 0)
+    if d == 2:
+        angle = np.pi * (np.arange(4 * n) + 0.5) / (2 * n)
+        return math.sqrt(2) * np.stack([np.cos(angle), np.sin(angle)], 1), np.full(4 * n, 1 / (4 * n))
+    angle = np.pi * (np.arange(2 * n) + 0.5) / n
+    height, turn = np.repeat(x, 2 * n), np.tile(angle, n)
+    ring = np.sqrt(1 - height**2)
+    points = math.sqrt(3) * np.stack([ring * np.cos(turn), ring * np.sin(turn), height], 1)
+    return points, np.repeat(w / 2, 2 * n) / (2 * n)
+
+
+class FeatureGaps:
+    """R_L - R_inf = E [ |b(xbar - m)|^2 + 2 b (xbar - m)'(b m - x) ] / 2 over queries x and prompts, m the infinite
+    prompt's mean at the tilt A x; noise-free, tasks of unit variance. S is reversed into itself, and so is A."""
+
+    def __init__(self, features, cov, fine):
+        values, basis = np.linalg.eigh(cov)
+        root = basis @ np.diag(np.sqrt(values)) @ basis.T
+        self.d, self.cov, self.fine = len(cov), cov, fine
+        tokens, self.p = feature_rule(features, self.d, int(round(8 * fine)))
+        queries, w = feature_rule(features, self.d, int(round(6 * fine)))
+        side = queries @ np.array([1.0, 0.01, 0.0001][: self.d])  # -x has the same part as x
+        half = side > -1e-12
+        self.tokens = tokens @ root
+        self.x, self.w = (queries @ root)[half], (w * np.where(side > 1e-12, 2, 1))[half]
+        self.orbits = sorted({tuple(sorted({(i, j), (self.d - 1 - i, self.d - 1 - j)}))
+                              for i in range(self.d) for j in range(self.d)})
+
+    def limit(self, A, x):
+        s = self.tokens @ (A @ x)
+        q = self.p * np.exp(s - s.max())
+        q /= q.sum()
+        return q @ self.tokens, q
+
+    def path(self):
+        """(A, b) at FEATURE_TIMES: the flow of R_inf from the balanced start, by steps of at most 0.06."""
+        alpha, d = balanced_alpha(self.cov), self.d
+
+        def slope(p):
+            A, b, by_A, by_b = p[:-1].reshape(d, d), p[-1], np.zeros((d, d)), 0.0
+            for x, w in zip(self.x, self.w):
+                m, q = self.limit(A, x)
+                e = b * m - x
+                C = (self.tokens - m).T @ ((self.tokens - m) * q[:, None])
+                by_A -= w * b * np.outer(C @ e, x)
+                by_b -= w * (m @ e)
+            return np.append(by_A.ravel(), by_b)
+
+        p, t, out = np.append(alpha / math.sqrt(d) * np.eye(d).ravel(), alpha), 0.0, []
+        for end in FEATURE_TIMES:
+            p = runge_kutta(slope, p, [end - t], max(20, math.ceil((end - t) / 0.06)))[0]
+            t = end
+            out.append(p)
+        return out
+
+    def difference(self, A, b, L):
+        total = 0.0
+        for x, w in zip(self.x, self.w):
+            m, _ = self.limit(A, x)
+            prompt = Prompt(self.tokens @ (A @ x), self.p, L, self.fine)
+            for i in range(self.d):
+                c = (1, b * (self.tokens[:, i] - m[i]))
+                total += w * (prompt.average([c, c]) + 2 * (b * m[i] - x[i]) * prompt.average([c]))
+        return total / 2
+
+    def gap(self, p, L, h=2e-3):
+        """|grad (R_L - R_inf)| by central differences; entries of one orbit have one derivative."""
+        A, b, square = p[:-1].reshape(self.d, self.d), p[-1], 0.0
+        for orbit in self.orbits:
+            E = np.zeros_like(A)
+            for i, j in orbit:
+                E[i, j] = h
+            slope = (self.difference(A + E, b, L) - self.difference(A - E, b, L)) / (2 * h)
+            square += slope**2 / len(orbit)
+        by_b = (self.difference(A, b + h, L) - self.difference(A, b - h, L)) / (2 * h)
+        return math.sqrt(square + by_b**2)
+
+
+PATHS = {}
+
+
+def feature_gaps(features, cov, L, fine):
+    key = features, len(cov), fine
+    if key not in PATHS:
+        model = FeatureGaps(features, cov, fine)
+        PATHS[key] = model, model.path()
+    model, path = PATHS[key]
+    return [model.gap(p, L) for p in path]
+
+
 # ---- all values
 
 SIGMAS = [1, 1.2, 1.4142135623730951, 1.7, 2, 2.5, 3, 4]
@@ -555,6 +661,11 @@ def families():
                              ("d=3", S3, [10, 30, 100, 300, 1000, 10000, 100000, 1000000])):
         for L in lengths:
             yield "gap " + name, TIMES, L, lambda fine, a=(S, L): gaussian_gaps(*a, fine)
+    for features in ("rademacher", "uniform", "sphere"):
+        for name, S, lengths in (("d=2", S2, [10, 100]), ("d=3", S3, [10, 100, 1000, 10**6])):
+            for L in lengths:
+                yield (f"{features} gap {name}", FEATURE_TIMES, L,
+                       lambda fine, a=(features, S, L): feature_gaps(*a, fine))
     for L in tens:
         for metric, sigmas in (("output", SIGMAS), ("grad_v", [1, 2])):
             yield metric, sigmas, L, lambda fine, m=metric, s=sigmas, L=L: [decay(L, s, fine)[m, x] for x in s]
@@ -582,8 +693,13 @@ def stored():
     return out
 
 
-def write():
-    lines = sorted(line for family in families() for line in rows(family))
+def write(only):
+    """The file again; with `only`, lines that begin otherwise stay as they are."""
+    lines = sorted(line for family in families() if family[0].startswith(only) for line in rows(family))
+    if only:
+        with open(VALUES, encoding="utf-8") as old:
+            kept = [line.rstrip("\n") for line in old if line.startswith('    {"')]
+        lines = sorted(lines + [line for line in kept if not line.startswith('    {"' + only)])
     with open(VALUES, "w", encoding="utf-8") as out:
         out.write("\n".join(
             ["// Made by tests/paper/independent.py, which uses NumPy and no code of this library. Do not edit.",
@@ -638,10 +754,10 @@ def check():
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--write", nargs="?", const="", metavar="NAME")
     parser.add_argument("--check", action="store_true")
     arguments = parser.parse_args()
-    if arguments.write:
-        write()
+    if arguments.write is not None:
+        write(arguments.write)
     if arguments.check:
         check()

@@ -301,8 +301,16 @@ TEST(StabilityVerdict, FailsWhenOnePointOrTheFallIsWrong) {
   wrong = gaps();
   wrong.sup[2].gap = 0.04;
   expect_fails(judge_stability(std::span(&wrong, 1)), "does not fall from L = 100 to L = 1000");
-  const GapCurve simulated[] = {{.features = Features::sphere, .sup = gaps().sup}};
-  expect_fails(judge_stability(simulated), "nothing was judged");
+  const GapCurve unjudged[] = {gaps(), {.features = Features::sphere, .sup = gaps().sup}};
+  expect_fails(judge_stability(unjudged), "spherical features were not judged");
+  GapCurve spheres = gaps();
+  spheres.features = Features::sphere;
+  const GapCurve both[] = {gaps(), spheres};
+  EXPECT_EQ(stability_checks(both).figures.size(), 12u);
+  EXPECT_EQ(judge_stability(both).status, VerdictStatus::holds);
+  spheres.judged[0].gap *= 1.2;
+  const GapCurve off[] = {gaps(), spheres};
+  expect_fails(judge_stability(off), "the gap at L = 10, t = 3 with spherical features");
   expect_fails(judge_stability({}), "nothing was judged");
 }
 
