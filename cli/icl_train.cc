@@ -173,7 +173,7 @@ void icl_train(const Globals& globals, const IclOptions& options) {
                              training_page(result, risks_beside(result, plan.config),
                                            rerun(globals, "icl train", options)));
     for (const Preset& preset : presets()) {
-      if (preset.name == options.preset) page.setting += " Expected: " + preset.expected;
+      if (preset.name == options.preset) page.setting += " Expected: " + preset.expected + ".";
     }
     set_page(*run, page);
     if (run->is_writer()) write_report(*run, page, run->directory() / "report.html");

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
+#include <string_view>
+#include <utility>
 
 #include "esscher/base/number_text.h"
 
@@ -122,15 +124,29 @@ Sheet shape_sheet(const std::vector<MetricFit>& fits) {
 
 // --- prose and charts
 
+// Words for a terminal as words for a page: Greek letters, and names of people with a capital.
+std::string in_print(std::string text) {
+  static constexpr std::pair<std::string_view, std::string_view> kWords[] = {
+      {"lambda", "λ"},          {"Lambda", "Λ"},        {"gamma", "γ"},
+      {" ~ ", " ≈ "},           {" >= ", " ≥ "},        {" <= ", " ≤ "},
+      {"gaussian", "Gaussian"}, {"laplace", "Laplace"}, {"student", "Student"}};
+  for (const auto& [from, to] : kWords) {
+    for (auto at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
+      text.replace(at, from.size(), to);
+    }
+  }
+  return text;
+}
+
 std::string sentence(std::string text) {
+  text = in_print(std::move(text));
   if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
   return text + ".";
 }
 
 std::string regime_sentence(const RegimeReport& regime) {
   if (!std::isfinite(regime.lambda)) return regime.text;
-  return regime.text +
-         fmt::format(" (lambda = {:.4g}, gamma = {:.4g})", regime.lambda, regime.gamma);
+  return regime.text + fmt::format(" (λ = {:.4g}, γ = {:.4g})", regime.lambda, regime.gamma);
 }
 
 void add_bound(const BoundReport& bound, const StudyResult& r, CurveChart chart, Section& section,

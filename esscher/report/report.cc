@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t kDrawnRows = 4000;  // per dataset
 constexpr std::size_t kBadgeText = 48;
-constexpr std::size_t kLongPage = 4;  // sections from which the contents stand beside the page
+constexpr std::size_t kLongPage = 2;  // sections from which the contents stand beside the page
 constexpr std::size_t kDownloadBytes = 3'600'000;  // keeps the page under 5 MB
 
 struct Badge {

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdlib>
 #include <optional>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "esscher/base/error.h"
@@ -16,6 +18,35 @@ namespace {
 constexpr int kDigits = 4;              // of numbers without an error
 constexpr int kExactDigits = 6;         // of numbers whose error is zero
 constexpr std::size_t kShortText = 18;  // columns of such texts stay on one line
+
+// What a reader sees above a column whose name in files is short.
+constexpr std::pair<std::string_view, std::string_view> kHeads[] = {
+    {"L", "L"},
+    {"t", "time"},
+    {"eps", "ε"},
+    {"tau2", "τ²"},
+    {"ess", "effective sample size"},
+    {"bayes", "Bayes risk"},
+    {"excess", "above the limit"},
+    {"limiting_risk", "limiting risk"},
+    {"std_error", "standard error"},
+    {"sup_distance", "largest distance"},
+    {"sup_gradient_gap", "largest gradient gap"},
+    {"length_low", "95 % from"},
+    {"length_high", "95 % to"},
+    {"risk_before", "risk one token before"},
+};
+
+// Other names lose their underscores; an error beside its value is "its standard error".
+std::string head_of(const std::string& name) {
+  for (const auto& [column, words] : kHeads) {
+    if (name == column) return std::string(words);
+  }
+  if (name.ends_with("_std_error")) return "its standard error";
+  std::string words = name;
+  std::replace(words.begin(), words.end(), '_', ' ');
+  return words;
+}
 
 std::optional<double> number_of(const Value& value) {
   if (const double* x = std::get_if<double>(&value)) {
@@ -128,7 +159,7 @@ ShownColumn column_of(const Sheet& sheet, std::size_t at) {
     } else {
       text = cell_text(row[at]);
     }
-    text = readable_numbers(text);
+    text = text == "inf" ? "∞" : readable_numbers(text);
     out.short_text = out.short_text && text.size() <= kShortText;
     out.texts.push_back(std::move(text));
   }
@@ -147,7 +178,8 @@ std::string table_html(const PageTable& table) {
                     prose_inline(table.title) + "</caption>\n<thead><tr>";
   for (std::size_t i = 0; i < columns.size(); ++i) {
     out.append(columns[i].numeric ? "<th scope=\"col\" class=\"num\">" : "<th scope=\"col\">")
-        .append("<button type=\"button\">" + escape_html(sheet.columns[i]) + "</button></th>");
+        .append("<button type=\"button\">" + escape_html(head_of(sheet.columns[i])) +
+                "</button></th>");
   }
   out += "</tr></thead>\n<tbody>\n";
   for (std::size_t r = 0; r < sheet.rows.size(); ++r) {

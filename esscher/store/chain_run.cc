@@ -1,5 +1,6 @@
 #include "esscher/store/chain_run.h"
 
+#include <chrono>
 #include <optional>
 #include <string>
 
@@ -22,10 +23,12 @@ std::vector<TrainRow> run_chain(Chain& chain, Run* run,
     const std::string& key = chain.keys()[k];
     if (run == nullptr || !run->done(key)) {
       if (chain.trainer().status() == TrainStatus::diverged) break;
+      const auto start = std::chrono::steady_clock::now();
       const std::vector<TrainRow> part = chain.advance(k);
+      const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
       if (run != nullptr) {
         run->set_document("state", state_json(chain.state()));
-        run->commit(key, part);
+        run->commit(key, part, took.count());
       } else {
         rows.insert(rows.end(), part.begin(), part.end());
       }

@@ -184,6 +184,7 @@ def test_out_makes_a_run_with_the_same_numbers(verb, tmp_path):
     assert run.verb == verb and run.progress[0] == run.progress[1] > 0
     assert (tmp_path / "run" / "report.html").read_text().lstrip().lower().startswith("<!doctype html>")
     assert "[python]" in run.config
+    assert sum(session["seconds"] for session in run.provenance()["sessions"]) > 0
     before = run.csv()
     del run
     calls(tmp_path / "run")[verb]()  # complete: nothing is computed again

@@ -37,10 +37,10 @@ std::string caption(const Page& page, const std::string& id) {
 TEST(ConcentrationPage, SaysWhichRegimeAndNothingAboutAnAsymptoteThatIsNotThere) {
   const Page below = concentration_page(study(line(0.5), kSweep), {}, {});
   EXPECT_THAT(caption(below, "curve"), HasSubstr("constant/L"));
-  EXPECT_THAT(section(below, "curve").text, HasSubstr("lambda = 0.25"));
+  EXPECT_THAT(section(below, "curve").text, HasSubstr("λ = 0.25"));
   const Page above = concentration_page(study(line(0.9), kSweep), {}, {});
   EXPECT_THAT(caption(above, "curve"), Not(HasSubstr("Dashed")));
-  EXPECT_THAT(section(above, "curve").text, HasSubstr("gamma = 0.7184"));
+  EXPECT_THAT(section(above, "curve").text, HasSubstr("γ = 0.7184"));
   EXPECT_THAT(caption(above, "queries"), HasSubstr("--quantile"));
 }
 

@@ -99,6 +99,18 @@ TEST(Html, TablesRoundToTheErrorAndAlign) {
   EXPECT_THAT(table_html(plain), HasSubstr(">1.5\u2007\u2007\u2007</td>"));
 }
 
+TEST(Html, HeadsOfTablesAreWords) {
+  PageTable table{.title = "flows",
+                  .sheet = {{"L", "sup_distance", "sup_gap", "sup_gap_std_error"}, {}}};
+  table.sheet.add(Length::infinity(), 0.5, 0.25, 0.01);
+  const std::string html = table_html(table);
+  for (const char* head :
+       {">L<", ">largest distance<", ">sup gap<", ">its standard error<", ">∞<"}) {
+    EXPECT_THAT(html, HasSubstr(head));
+  }
+  EXPECT_THAT(html, Not(HasSubstr("_")));
+}
+
 TEST(Html, CellTexts) {
   EXPECT_EQ(cell_text(0.1 + 0.2), "0.3");
   EXPECT_EQ(cell_text(cell(123456789)), "123456789");
