@@ -4,32 +4,12 @@
 
 #include "esscher/base/cholesky.h"
 #include "esscher/base/error.h"
+#include "esscher/risk/detail/letters.h"
 
 namespace esscher {
 namespace {
 
-// (U, r) in the letters of the formulas, with the constants of the task.
-struct Letters {
-  Letters(const LinearRegressionTask& task, const Readout& at)
-      : S(task.prompt_cov),
-        Sq(task.query_cov),
-        s2(task.task_variance),
-        sig2(task.noise_variance),
-        trace(S.trace()),
-        kappa(s2 * s2 * (trace * trace + 2 * S.squaredNorm())),
-        alpha(at.U.topLeftCorner(task.dim, task.dim)),
-        beta(at.U.row(task.dim).head(task.dim)),
-        v_x(at.r.head(task.dim)),
-        v_y(at.r(task.dim)) {}
-
-  const Matrix& S;
-  const Matrix& Sq;
-  double s2, sig2, trace;
-  double kappa;  // s2^2 (tr(S)^2 + 2 tr S^2) = E (w'S w)^2
-  Matrix alpha;
-  Vector beta, v_x;
-  double v_y;
-};
+using detail::Letters;
 
 // Gradient in the same letters.
 struct Slopes {

@@ -6,6 +6,7 @@
 #include "esscher/base/cholesky.h"
 #include "esscher/base/error.h"
 #include "esscher/risk/closed_form.h"
+#include "esscher/risk/detail/letters.h"
 
 namespace esscher {
 namespace {
@@ -23,34 +24,16 @@ void add(TaskGradient& to, double factor, const TaskGradient& from) {
   to.query_cov += factor * from.query_cov;
 }
 
-// (U, r) and the task in the letters of closed_form.h.
-struct Letters {
+// The letters of closed_form.h, and what derivatives in the task need besides.
+struct Letters : detail::Letters {
   Letters(const LinearRegressionTask& task, const Readout& at)
-      : S(task.prompt_cov),
-        Sq(task.query_cov),
-        s2(task.task_variance),
-        sig2(task.noise_variance),
-        trace(S.trace()),
-        fourth(trace * trace + 2 * S.squaredNorm()),
-        alpha(at.U.topLeftCorner(task.dim, task.dim)),
-        beta(at.U.row(task.dim).head(task.dim)),
-        v_x(at.r.head(task.dim)),
-        v_y(at.r(task.dim)),
-        Sqb(Sq * beta),
-        b(beta.dot(Sqb)) {}
+      : detail::Letters(task, at), Sqb(Sq * beta), b(beta.dot(Sqb)) {}
 
   // The derivative of `fourth` in S.
   [[nodiscard]] Matrix fourth_by_S() const {
     return 2 * trace * Matrix::Identity(S.rows(), S.cols()) + 4 * S;
   }
 
-  const Matrix& S;
-  const Matrix& Sq;
-  double s2, sig2, trace;
-  double fourth;  // E (w'S w)^2 / s2^2
-  Matrix alpha;
-  Vector beta, v_x;
-  double v_y;
   Vector Sqb;
   double b;
 };
@@ -82,7 +65,7 @@ TaskGradient of_braces(const Letters& l, double shift) {
 TaskGradient of_spread(const Letters& l) {
   const Index d = l.S.rows();
   const Vector Svx = l.S * l.v_x, u = l.alpha * l.Sqb;
-  const double vy2 = l.v_y * l.v_y, st = l.s2 * l.trace, kappa = l.s2 * l.s2 * l.fourth;
+  const double vy2 = l.v_y * l.v_y, st = l.s2 * l.trace, kappa = l.kappa;
   const double P0 = l.v_x.dot(Svx) + vy2 * l.sig2;
   const double A0 = (l.S * l.alpha * l.Sq).cwiseProduct(l.alpha).sum() + l.b * l.sig2;
   const double mixed = P0 * l.b + A0 * vy2;
