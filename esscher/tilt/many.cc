@@ -10,6 +10,7 @@
 #include "esscher/base/parallel.h"
 #include "esscher/simd/tree.h"
 #include "esscher/tilt/detail/leaf.h"
+#include "esscher/tilt/detail/tokens.h"
 
 namespace esscher {
 namespace {
@@ -127,15 +128,9 @@ template <class T>
 ManyTask<T> make_task(const char* where, const Rows<T>& queries, const Rows<T>& keys,
                       const Rows<T>& values, std::span<const T> log_weights) {
   check_dimension(where, "queries.d", queries.d, keys.d);
-  check_dimension(where, "values.n", values.n, keys.n);
-  if (!log_weights.empty()) {
-    check_dimension(where, "log_weights", static_cast<long>(log_weights.size()), keys.n);
-  }
   ManyTask<T> task;
   task.queries = queries;
-  task.keys = keys;
-  task.values = values;
-  task.bias = log_weights.empty() ? nullptr : log_weights.data();
+  detail::set_tokens(where, task, keys, values, log_weights);
   return task;
 }
 

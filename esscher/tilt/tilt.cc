@@ -5,6 +5,7 @@
 #include "esscher/base/parallel.h"
 #include "esscher/simd/tree.h"
 #include "esscher/tilt/detail/leaf.h"
+#include "esscher/tilt/detail/tokens.h"
 
 namespace esscher {
 namespace {
@@ -53,17 +54,11 @@ template <class T>
 LeafTask<T> make_task(const char* where, std::span<const T> a, std::span<const T> r,
                       const Rows<T>& keys, const Rows<T>& values, std::span<const T> log_weights) {
   check_dimension(where, "a", static_cast<long>(a.size()), keys.d);
-  check_dimension(where, "values.n", values.n, keys.n);
   if (!r.empty()) check_dimension(where, "r", static_cast<long>(r.size()), values.d);
-  if (!log_weights.empty()) {
-    check_dimension(where, "log_weights", static_cast<long>(log_weights.size()), keys.n);
-  }
   LeafTask<T> task;
   task.a = a.data();
   task.r = r.empty() ? nullptr : r.data();
-  task.keys = keys;
-  task.values = values;
-  task.bias = log_weights.empty() ? nullptr : log_weights.data();
+  detail::set_tokens(where, task, keys, values, log_weights);
   return task;
 }
 
