@@ -10,6 +10,7 @@
 #include "cli/concentration_text.h"
 #include "cli/dry_run.h"
 #include "cli/execute.h"
+#include "cli/moments.h"
 #include "cli/sup.h"
 #include "cli/verbs.h"
 #include "esscher/base/error.h"
@@ -34,7 +35,7 @@ struct ConcentrationOptions {
   std::string bound;
   std::vector<double> sigmas;
   bool gaussian_fit = false;
-  std::string metric;  // "sup": the worst query of a ball instead of an average
+  std::string metric;  // "sup": the worst query of a ball; "moments": of self-attention
   double radius = 0;
 };
 
@@ -125,11 +126,15 @@ DryRun estimate(const Problem& problem, const StudyOptions& sweep, const Study& 
 void execute(const Globals& globals, const ConcentrationOptions& options) {
   Config config = globals.load_config(options.preset);
   set_tokens(config, options.tokens);
-  if (!options.metric.empty()) {
+  if (options.metric == "sup") {
     execute_sup(globals, config, options.radius);
     return;
   }
   if (options.radius > 0) throw ConfigError("--radius belongs to --metric sup; give both");
+  if (options.metric == "moments") {
+    execute_moments(globals, config);
+    return;
+  }
   const Problem problem = read_problem(config.root());
   const StudyOptions sweep = read_sweep(config.root(), globals.seed);
   allow_preset(config.root());
@@ -211,9 +216,10 @@ void add_concentration(const Command& app, Globals& globals) {
             "the same study for the Gaussian with the mean and covariance of the tokens, as "
             "\"gaussian_fit\"");
   verb.option("--metric", options->metric,
-              "the mean over prompts of the largest error of all queries with |z| <= --radius")
-      .type_name("sup")
-      .one_of({"sup"});
+              "instead of an average over queries: sup, the largest error of all queries with |z| <= "
+              "--radius; moments, mean and covariance of the outputs of self-attention")
+      .type_name("sup|moments")
+      .one_of({"sup", "moments"});
   verb.option("--radius", options->radius, "radius of the ball of --metric sup").positive();
   verb.run([&globals, options] { execute(globals, *options); });
 }

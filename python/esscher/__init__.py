@@ -73,6 +73,7 @@ from .measures import (
     measure,
 )
 from .models import Comparison, compare, risk
+from .moments import OutputMoments, output_moments
 from .presets import Claims, Preset, preset, presets
 from .prompts import (
     Attended,
@@ -157,6 +158,8 @@ __all__ = [
     "Mixture",
     "MultiHead",
     "MultiHeadGradients",
+    "output_moments",
+    "OutputMoments",
     "power_covariance",
     "predicted_exponent",
     "Preset",

@@ -170,6 +170,9 @@ def shortest_length(
     metric: str, relative: bool, quantile: Optional[float], engine: str, query_count: int,
     replicates: int, seed: int,
 ) -> Dict[str, Any]: ...
+def output_moments(
+    measure: MeasureLike, attention: Attention, lengths: List[int], replicates: int, seed: int
+) -> Dict[str, Any]: ...
 def asymptotic_constant(
     metric: str, measure: Union[Prompt, MeasureLike], attention: Attention, z: ArrayLike
 ) -> float: ...

@@ -130,11 +130,14 @@ def presets() -> List[Preset]:
     ...     print(f"{p.name:24} {p.verb}")
     ahn-2306.00297           icl flow
     audit-d4                 icl compare
+    audit-suite              concentration
+    bohbot-moments           concentration
     bohbot-rates             concentration
     boursier-boyer           icl train
     boursier-boyer-released  icl train
     garg-2208.01066          icl flow
     he-2503.12734            icl train
+    lu-2405.11751            icl flow
     von-oswald               icl flow
     zfb-shifts               icl flow
     zhang-saxe-merged        icl flow

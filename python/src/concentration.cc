@@ -4,6 +4,7 @@
 #include "calls.h"
 #include "esscher/concentration/constant.h"
 #include "esscher/concentration/length.h"
+#include "esscher/concentration/output_moments.h"
 #include "esscher/json/concentration.h"
 #include "esscher/report/page_concentration.h"
 #include "esscher/report/setting.h"
@@ -102,6 +103,19 @@ double constant(const std::string& metric, const py::object& measure, const Atte
       [&] { return asymptotic_constant(parse_enum<Metric>(metric), prompt, T, query.view()); });
 }
 
+py::dict moments(const py::object& measure, const Attention& T, std::vector<std::int64_t> lengths,
+                 std::int64_t replicates, std::uint64_t seed) {
+  const Problem problem{.mu = measure_in("output_moments", measure), .attention = T};
+  const MomentOptions options{
+      .lengths = std::move(lengths), .replicates = replicates, .seed = seed};
+  const MomentResult found = long_call([&] { return output_moments(problem, options); });
+  py::dict dict;
+  dict["rows"] = list_of(found.rows);
+  dict["fits"] = list_of(found.fits);
+  dict["horizon"] = found.horizon;
+  return dict;
+}
+
 }  // namespace
 
 StudyResult run_study(const Problem& problem, const StudyOptions& options, Outlet& outlet) {
@@ -148,6 +162,7 @@ void bind_concentration(py::module_& m) {
     const auto q = quantile.is_none() ? std::nullopt : std::optional(py::cast<double>(quantile));
     return length(measure, T, queries, eps, metric, relative, q, engine, count, replicates, seed);
   });
+  m.def("output_moments", &moments);
   m.def("asymptotic_constant", &constant);
   m.def("predicted_exponent", &predicted_exponent);
 }

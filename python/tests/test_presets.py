@@ -41,13 +41,21 @@ def test_a_short_version_runs(name):
     assert found._repr_mimebundle_()
 
 
-@pytest.mark.parametrize("name", ["zfb-shifts", "zhang-saxe-merged", "zhang-saxe-separate", "bohbot-rates", "ahn-2306.00297"])
+@pytest.mark.parametrize(
+    "name",
+    ["zfb-shifts", "zhang-saxe-merged", "zhang-saxe-separate", "bohbot-rates", "ahn-2306.00297", "audit-suite",
+     "bohbot-moments", "lu-2405.11751"],
+)
 def test_claims_of_the_sources_hold(name):
     found = es.preset(name).check()
     assert found.ok and any(row.verdict == "holds" for row in found.rows), found.to_pandas()
 
 
 def test_claims_fail_where_they_are_false(program):
+    # Other matrices than the audit drew, tokens that scores do not spread, and noise that is not rho.
+    assert not es.preset("audit-suite").check({"attention.V": 1.0}).ok
+    assert not es.preset("bohbot-moments").check({"measure.cov": 0.0001}).ok
+    assert not es.preset("lu-2405.11751").check({"task.query_cov": 0.02}).ok
     assert not es.preset("bohbot-rates").check({"measure.cov": 1.0}).ok  # scores too sharp for 1/n
     assert not es.preset("zfb-shifts").check({"task.noise_variance": 1.0}).ok  # noise does not scale with the task
     done = subprocess.run([program, "presets", "check", "bohbot-rates", "--set", "measure.cov=1.0"], capture_output=True, text=True)
@@ -114,3 +122,17 @@ def test_exact_gradient_of_softmax():
     error = np.std(first, ddof=1) / np.sqrt(len(first))
     assert 0 < error < 0.01
     assert abs(np.mean(first) - risk.value) < 6 * (error + risk.std_error)
+
+
+PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "presets.md"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_page_has_every_preset_in_its_own_words(name):
+    """scripts/preset_page writes the page; it has to be run again where a preset changes its words."""
+    page, p = " ".join(PAGE.read_text().split()), es.preset(name)
+    for words in (p.title, p.provenance, p.expected):
+        assert " ".join(words.split()) in page
+    assert (PAGE.parent / "images" / "presets" / f"{name}.png").stat().st_size > 5000
+    section = PAGE.read_text().partition(f"## {name}\n")[2].partition("\n## ")[0]
+    assert "holds" in section and "fails" not in section

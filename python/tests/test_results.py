@@ -31,6 +31,7 @@ RESULTS = {
     "claims": es.preset("zfb-shifts").check(),
     "kept": es.kept_factors(1.0, "ess", train=100, lengths=[100, 1000]),
     "scaling": es.scaling(1.0, [10, 100]),
+    "moments": es.output_moments(MU, HEAD, [20, 40, 80], replicates=4),
     "universal": es.universal(100, 1.0),
     "prompt gradients": es.mean_square_error(MU, HEAD, [1.0, 0.0], 20, gradient=True)[1],
     "risk gradient": es.risk(TASK, es.balanced_start(TASK), 20, gradient=True),
@@ -39,7 +40,7 @@ RESULTS = {
 }
 # They compare by what they hold.
 VALUES = ("estimate", "universal", "risk gradient", "gradients", "head gradients")
-PICTURES = ["concentration", "slow", "flow", "compare", "train", "heads", "sweep"]
+PICTURES = ["concentration", "slow", "flow", "compare", "train", "heads", "sweep", "moments"]
 
 
 def same(a, b):

@@ -1,0 +1,52 @@
+// A preset whose claims are being checked: its configuration with changes, what it computes, and the
+// claims found so far. The checks themselves are in preset_claims*.cc.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "esscher/base/estimate.h"
+#include "esscher/base/length.h"
+#include "esscher/config/table.h"
+#include "esscher/paper/preset_claims.h"
+#include "esscher/task/regression.h"
+#include "esscher/training/flow_rows.h"
+
+namespace esscher::paper {
+
+class Subject {
+ public:
+  Subject(std::string_view name, const ClaimOptions& options) : name_(name), options_(options) {}
+
+  using Changes = std::vector<std::string>;  // as of --set, after those of the options
+  [[nodiscard]] Config config(const Changes& more = {}) const;
+  [[nodiscard]] FlowRecord flow(const Changes& more = {}) const;
+  [[nodiscard]] LinearRegressionTask task(const Changes& more = {}) const;
+  [[nodiscard]] Length length() const;
+  // The risk of the heads that training ends with; `steps` of the short version.
+  [[nodiscard]] Estimate trained(std::int64_t steps, Changes more = {}) const;
+  [[nodiscard]] bool is_full() const { return options_.full; }
+  [[nodiscard]] std::uint64_t seed() const { return options_.seed; }
+
+  void equal(std::string claim, double found, double expected, double tolerance);
+  void below(std::string claim, double found, double expected);
+  void above(std::string claim, double found, double expected);
+  void no_number(std::string claim);
+  [[nodiscard]] std::vector<ClaimRow> rows() && { return std::move(rows_); }
+
+ private:
+  void add(std::string claim, double found, const char* relation, double expected, double tolerance,
+           bool holds);
+
+  std::string_view name_;
+  const ClaimOptions& options_;
+  std::vector<ClaimRow> rows_;
+};
+
+// Checks of sources whose numbers are compared (preset_claims_published.cc).
+void audit_suite(Subject& subject);
+void bohbot_moments(Subject& subject);
+void proportional_limit(Subject& subject);
+
+}  // namespace esscher::paper
