@@ -215,9 +215,10 @@ void add_concentration(const Command& app, Globals& globals) {
   verb.flag("--gaussian-fit", options->gaussian_fit,
             "the same study for the Gaussian with the mean and covariance of the tokens, as "
             "\"gaussian_fit\"");
-  verb.option("--metric", options->metric,
-              "instead of an average over queries: sup, the largest error of all queries with |z| <= "
-              "--radius; moments, mean and covariance of the outputs of self-attention")
+  verb.option(
+          "--metric", options->metric,
+          "instead of an average over queries: sup, the largest error of all queries with |z| <= "
+          "--radius; moments, mean and covariance of the outputs of self-attention")
       .type_name("sup|moments")
       .one_of({"sup", "moments"});
   verb.option("--radius", options->radius, "radius of the ball of --metric sup").positive();

@@ -1,7 +1,10 @@
 #include "esscher/paper/pretraining.h"
 
-#include <Eigen/QR>
 #include <cmath>
+
+#include "esscher/base/basis.h"
+#include "esscher/base/cholesky.h"
+#include "esscher/base/error.h"
 
 namespace esscher::paper {
 namespace {
@@ -39,6 +42,14 @@ double underparametrised(double tau, double x, double kappa, double rho) {
          ((1 + rho) * excess * m + 1) * x + rho * m * excess + rho;
 }
 
+// The x of smallest norm among those that make |A x - b| smallest; rows or columns are independent.
+Vector smallest_fit(const Eigen::MatrixXd& A, const Vector& b) {
+  if (A.rows() >= A.cols()) return least_squares(A, b);
+  const auto weights = solve_positive(Matrix(A * A.transpose()), Matrix(b));
+  if (!weights) throw RuntimeFailure("fitted_error: two contexts are the same");
+  return A.transpose() * weights->col(0);
+}
+
 }  // namespace
 
 double context_error(const Pretraining& s, const MatrixView& Gamma) {
@@ -56,7 +67,7 @@ double fitted_error(const Pretraining& s, const Stream& stream) {
   const Index k = s.kappa > 0 ? static_cast<Index>(std::lround(s.kappa * real(d))) : n;
   const Matrix tasks = normals(k, d, stream.split(0)).rowwise().normalized() * std::sqrt(real(d));
   Eigen::MatrixXd features(n, d * (d + 1));
-  Eigen::VectorXd targets(n);
+  Vector targets(n);
   for (Index i = 0; i < n; ++i) {
     const Stream own = stream.split(1).split(static_cast<std::uint64_t>(i));
     // Tasks of a pool take turns: with k dividing n this is what drawing them is on average.
@@ -70,8 +81,7 @@ double fitted_error(const Pretraining& s, const Stream& stream) {
     features.row(i) = Eigen::Map<const Eigen::RowVectorXd>(product.data(), product.size());
     targets(i) = y(l);
   }
-  const Eigen::VectorXd fit =
-      Eigen::CompleteOrthogonalDecomposition<Eigen::MatrixXd>(features).solve(targets);
+  const Vector fit = smallest_fit(features, targets);
   return context_error(s, Eigen::Map<const Matrix>(fit.data(), d, d + 1));
 }
 
