@@ -89,6 +89,20 @@ std::string effect_text(const std::vector<EffectRow>& rows) {
                             plan.state, plan.cache, 4 * plan.state, 4 * plan.cache);
 }
 
+// Names of the heads that were replaced alone, from the least to the most that the model notices.
+Json ranking_json(const std::vector<EffectRow>& rows) {
+  const auto names = [&](double EffectRow::*by) {
+    std::vector<const EffectRow*> order;
+    for (std::size_t i = 1; i < rows.size(); ++i) order.push_back(&rows[i]);
+    std::stable_sort(order.begin(), order.end(),
+                     [by](const EffectRow* a, const EffectRow* b) { return a->*by < b->*by; });
+    Json out = Json::array();
+    for (const EffectRow* row : order) out.push_back(row->plan);
+    return out;
+  };
+  return {{"kl", names(&EffectRow::kl)}, {"wo_error", names(&EffectRow::wo_error)}};
+}
+
 // What decides the numbers, as the configuration of the run.
 std::string run_config(const ModelArguments& arguments, Index from) {
   return fmt::format(
@@ -146,6 +160,9 @@ void run_model_verb(const ModelArguments& arguments, const Globals& globals) {
   std::stable_sort(rows.begin() + 1, rows.end(),
                    [](const EffectRow& a, const EffectRow& b) { return a.kl < b.kl; });
   out["rows"] = rows_json(rows);
+  out["state_bytes"] = 4 * rows.front().state;
+  out["cache_bytes"] = 4 * rows.front().cache;
+  if (arguments.select) out["ranking"] = ranking_json(rows);
   put(out, "seconds_per_token", seconds_per_token(*model, texts, softmax_head));
   put(out, "seconds_per_token_replaced",
       seconds_per_token(*model, texts, planned_heads(*plan, spec)));

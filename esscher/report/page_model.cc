@@ -2,17 +2,19 @@
 
 #include <fmt/format.h>
 
+#include "esscher/report/detail/layer_map.h"
+
 namespace esscher {
 namespace {
 
 PageTable effect_table(const std::vector<EffectRow>& rows) {
   PageTable table{.title = "One row per replacement; a click on a column sorts",
                   .sheet = {.columns = {"replaced", "KL", "low", "high", "change in nats", "top-1",
-                                        "error", "W_O error", "numbers kept"},
+                                        "error", "W_O error", "numbers kept", "bytes in float32"},
                             .rows = {}}};
   for (const EffectRow& row : rows) {
     table.sheet.add(row.plan, row.kl, row.kl_low, row.kl_high, row.nats_replaced - row.nats,
-                    row.top1, row.error, row.wo_error, row.state);
+                    row.top1, row.error, row.wo_error, row.state, 4 * row.state);
   }
   return table;
 }
@@ -46,6 +48,28 @@ Figure select_figure(const std::vector<EffectRow>& rows, Page& page) {
       .caption = "One point per head, replaced alone. Heads at the bottom left cost least."};
 }
 
+// Layers times heads, each replaced alone: what the model notices, and the error behind W_O.
+void add_maps(const std::vector<EffectRow>& rows, Page& page, Section& section) {
+  std::vector<MapCell> kl, wo;
+  const EffectRow* worst = &rows[1];
+  for (std::size_t i = 1; i < rows.size(); ++i) {
+    const std::string text = fmt::format("error {:.3g}, top-1 {:.3f}", rows[i].error, rows[i].top1);
+    kl.push_back({.name = rows[i].plan, .value = rows[i].kl, .text = text});
+    wo.push_back({.name = rows[i].plan, .value = rows[i].wo_error, .text = text});
+    if (rows[i].kl > worst->kl) worst = &rows[i];
+  }
+  const auto add = [&](std::optional<Figure> figure) {
+    if (figure) section.figures.push_back(std::move(*figure));
+  };
+  add(layer_map(page, "map-kl", kl, "KL, nats per token",
+                fmt::format("KL to the original model with one head replaced. The model misses {} "
+                            "most (KL {:.3g}).",
+                            worst->plan, worst->kl)));
+  add(layer_map(
+      page, "map-wo", wo, "W_O-weighted error",
+      "Size of the error behind W_O relative to the residual stream, one head replaced."));
+}
+
 }  // namespace
 
 Page model_page(const std::vector<EffectRow>& rows) {
@@ -64,6 +88,7 @@ Page model_page(const std::vector<EffectRow>& rows) {
                       "model; its interval resamples blocks of 16 positions. Errors of heads are "
                       "measured on what enters them in the replaced model."};
   section.tables = {effect_table(rows), layer_table(plan)};
+  if (rows.size() > 1) add_maps(rows, page, section);
   if (rows.size() > 1) section.figures.push_back(select_figure(rows, page));
   page.sections.push_back(std::move(section));
   return page;

