@@ -22,7 +22,13 @@ Head find_head(const std::string& reference) {
   }
   const std::string name = reference.substr(cut + 1);
   for (Head& head : load_heads(reference.substr(0, cut))) {
-    if (head.name == name) return std::move(head);
+    if (head.name != name) continue;
+    if (!head.rules.none()) {
+      throw CapabilityError("attend: head " + name +
+                            " has a mask, a sliding window, a softcap or a sink logit, expected a "
+                            "head without; `esscher heads` reads it");
+    }
+    return std::move(head);
   }
   throw FileError(reference.substr(0, cut) + ": no head named \"" + name + "\"");
 }

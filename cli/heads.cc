@@ -36,8 +36,12 @@ struct HeadsArguments {
   std::string export_file;
   std::vector<Index> windows = {8, 16, 32, 64};
   Index sinks = 1;
+  std::vector<Index> budgets;
+  Index gap = -1;
   std::optional<double> rotary;
   std::string rotary_pairs = "halves";
+  std::string layout;
+  std::optional<double> sliding, softcap, sink, alibi;
   std::int64_t plan_bytes = 0;
   std::string plan_file;
 };
@@ -52,6 +56,8 @@ HeadOptions options_of(const HeadsArguments& arguments, const Globals& globals) 
   options.windows = arguments.windows;
   if (options.windows == std::vector<Index>{0}) options.windows.clear();
   options.sinks = arguments.sinks;
+  options.budgets = arguments.budgets;
+  options.gap = arguments.gap;
   return options;
 }
 
@@ -59,6 +65,11 @@ HeadFileOptions file_options(const HeadsArguments& arguments) {
   HeadFileOptions options;
   options.scale = arguments.scale;
   if (arguments.causal || arguments.no_causal) options.causal = arguments.causal;
+  if (!arguments.layout.empty()) options.layout = parse_enum<HeadLayout>(arguments.layout);
+  options.sliding = arguments.sliding;
+  options.softcap = arguments.softcap;
+  options.sink = arguments.sink;
+  options.alibi = arguments.alibi;
   if (arguments.rotary) {
     options.rotary =
         Rotary{.base = *arguments.rotary, .pairs = parse_enum<RotaryPairs>(arguments.rotary_pairs)};
@@ -66,17 +77,26 @@ HeadFileOptions file_options(const HeadsArguments& arguments) {
   return options;
 }
 
+std::string or_file(const std::optional<double>& given) {
+  return given ? to_text(*given) : "\"file\"";
+}
+
 // What decides the numbers, as the configuration of the run.
 std::string run_config(const HeadsArguments& arguments) {
   return fmt::format(
       "[heads]\nfile = \"{}\"\nscale = {}\ncausal = \"{}\"\ncomponents = [{}]\n"
-      "queries = {}\nat = [{}]\ntolerance = {}\nwindows = [{}]\nsinks = {}\nrotary = {}\n",
+      "queries = {}\nat = [{}]\ntolerance = {}\nwindows = [{}]\nsinks = {}\nrotary = {}\n"
+      "layout = \"{}\"\nsliding = {}\nsoftcap = {}\nsink = {}\nalibi = {}\nbudget = [{}]\ngap = "
+      "{}\n",
       arguments.file, arguments.scale ? to_text(*arguments.scale) : "\"file\"",
       arguments.causal ? "yes" : (arguments.no_causal ? "no" : "file"),
       fmt::join(arguments.components, ", "), arguments.queries, fmt::join(arguments.at, ", "),
       arguments.tolerance, fmt::join(arguments.windows, ", "), arguments.sinks,
       arguments.rotary ? fmt::format("\"{} {}\"", *arguments.rotary, arguments.rotary_pairs)
-                       : "\"file\"");
+                       : "\"file\"",
+      arguments.layout.empty() ? "file" : arguments.layout, or_file(arguments.sliding),
+      or_file(arguments.softcap), or_file(arguments.sink), or_file(arguments.alibi),
+      fmt::join(arguments.budgets, ", "), arguments.gap);
 }
 
 std::string heads_text(const std::vector<HeadDiagnosis>& heads) {
@@ -89,7 +109,9 @@ std::string heads_text(const std::vector<HeadDiagnosis>& heads) {
   }
   for (const HeadDiagnosis& head : heads) {
     text += fmt::format("{}: {}\n", head.name, head.reason);
+    if (head.why) text += fmt::format("{}: why: {}\n", head.name, *head.why);
     if (head.window_verdict) text += fmt::format("{}: {}\n", head.name, *head.window_verdict);
+    if (head.budget_verdict) text += fmt::format("{}: {}\n", head.name, *head.budget_verdict);
   }
   return text;
 }
@@ -174,7 +196,8 @@ void add_heads(const Command& app, Globals& globals) {
       "  esscher heads model.safetensors --out runs/heads\n"
       "  esscher heads dump.npz --causal --components 2,4,8 --json\n"
       "  esscher heads model.safetensors --export surrogates.safetensors\n"
-      "  esscher heads model.safetensors --window 16,32,64 --sinks 4 --rotary 10000",
+      "  esscher heads model.safetensors --window 16,32,64 --sinks 4 --rotary 10000\n"
+      "  esscher heads model.safetensors --budget 4,8,16,32,64 --out runs/memory",
       {.config = false, .shard = true, .dry_run = true});
   auto arguments = std::make_shared<HeadsArguments>();
   verb.option("file", arguments->file, ".safetensors, .npz or a directory of .npy files")
@@ -197,6 +220,20 @@ void add_heads(const Command& app, Globals& globals) {
       .positive();
   verb.option("--rotary-pairs", arguments->rotary_pairs, "interleaved or halves")
       .one_of({"interleaved", "halves"});
+  verb.option("--budget", arguments->budgets,
+              "memories, in keys, to compare ways to keep the prompt in, on unseen queries")
+      .delimiter(',')
+      .between(1, 1000000);
+  verb.option("--gap", arguments->gap,
+              "queries left out between calibration and test (default: an eighth, at most 64)");
+  verb.option("--layout", arguments->layout,
+              "hnd, nhd, bhnd or bnhd: how heads are stacked (default: the file's, else [h,n,d])")
+      .one_of({"hnd", "nhd", "bhnd", "bnhd"});
+  verb.option("--sliding", arguments->sliding, "keys that a causal query sees, its own the last")
+      .positive();
+  verb.option("--softcap", arguments->softcap, "scores s become c tanh(s/c)").positive();
+  verb.option("--sink-logit", arguments->sink, "score of one more key, of value 0");
+  verb.option("--alibi", arguments->alibi, "slope of positions that is added to scores");
   verb.option("--plan", arguments->plan_bytes, "choose windows and tails for so many bytes")
       .positive();
   verb.option("--plan-file", arguments->plan_file, "write that plan, .json");

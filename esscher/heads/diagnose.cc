@@ -20,6 +20,9 @@ namespace esscher {
 namespace {
 
 constexpr std::uint64_t kShapeStream = 0x5a9e;  // beside the fits, whose streams are their sizes
+constexpr std::uint64_t kExcessStream = 0xe8ce;
+constexpr std::uint64_t kBudgetStream = 0xb0d6;
+constexpr std::uint64_t kCauseStream = 0xca05;
 constexpr Index kShapeKeys = 2048;   // at most, so that the test costs little beside the fits
 constexpr Index kLengthQueries = 5;  // representatives for linear_from, by quantile of tau2
 
@@ -63,8 +66,7 @@ void fill_scores(const std::vector<PromptResult>& results, HeadDiagnosis& out) {
   out.dominant = dominant_share(results);
 }
 
-void fill_dependence(const Head& head, HeadDiagnosis& out) {
-  const std::optional<KeyDependence> found = key_dependence(head);
+void fill_dependence(const std::optional<KeyDependence>& found, HeadDiagnosis& out) {
   if (!found) return;
   out.kappa = found->kappa;
   out.kappa_low = found->low;
@@ -162,6 +164,28 @@ Matrix few_scores(const Head& head, const std::vector<PromptResult>& results) {
   return keys * a.transpose();
 }
 
+// The test of the error on the first keys, with the values they have.
+std::optional<ErrorExcess> test_error(const Head& head, const std::vector<PromptResult>& results,
+                                      const HeadOptions& options) {
+  const std::vector<PromptResult> few = few_of(results);
+  Matrix a(static_cast<Index>(few.size()), head.dk);
+  std::vector<Index> ends;
+  for (std::size_t i = 0; i < few.size(); ++i) {
+    a.row(static_cast<Index>(i)) = few[i].a;
+    ends.push_back(std::min(static_cast<Index>(few[i].n), kExcessKeys));
+  }
+  const Index n = *std::max_element(ends.begin(), ends.end());
+  return error_excess(head.K(0, n) * a.transpose(), head.V(0, n), ends,
+                      Stream(options.seed).split(kExcessStream));
+}
+
+void fill_excess(const ErrorExcess& excess, HeadDiagnosis& out) {
+  out.control_test_error = excess.error;
+  out.control_test_typical = excess.typical;
+  out.control_test_limit = excess.limit;
+  out.control_test_p = excess.p;
+}
+
 void fill_shape(const KeyShape& shape, HeadDiagnosis& out) {
   out.shape_departure = shape.departure;
   out.shape_typical = shape.typical;
@@ -183,6 +207,10 @@ void fill_verdict(const Head& head, const std::vector<PromptResult>& results,
     out.best_k = best->k;
     evidence.mixture = {.k = best->k, .unseen = *best->split_lin_c, .control = best->control_lin_c};
   }
+  if (head.rules.none() && evidence.error > options.tolerance) {
+    evidence.excess = test_error(head, results, options);
+  }
+  if (evidence.excess) fill_excess(*evidence.excess, out);
   if (length_in_question(evidence, options.tolerance)) {
     evidence.shape = key_shape(few_scores(head, results), harm_of(options.tolerance),
                                Stream(options.seed).split(kShapeStream));
@@ -213,19 +241,73 @@ std::vector<CostRow> cost_rows(const HeadDiagnosis& head) {
   return rows;
 }
 
-void fill_windows(const Head& head, const HeadOptions& options,
-                  const std::vector<PromptResult>& results,
-                  const std::vector<SurrogateModel>& models, HeadDiagnosis& out) {
+// The mixture whose components make a tail, in absolute coordinates; none if no mixture was best.
+std::optional<MixtureFit> best_fit(const std::vector<SurrogateModel>& models,
+                                   std::optional<Index> best_k) {
   std::optional<MixtureFit> best;
   for (const SurrogateModel& model : models) {
-    if (model.fit && model.k == out.best_k && !model.split) {
+    if (model.fit && model.k == best_k && !model.split) {
       best = model.fit;
       for (Vector& mean : best->means) mean += model.moments.origin_k();
     }
   }
-  out.window = window_rows(head, options, results, best);
-  out.window_lengths = window_length_rows(head, options, results);
+  return best;
+}
+
+void fill_windows(const Head& head, const HeadOptions& options, const std::vector<Index>& queries,
+                  const std::vector<PromptResult>& results,
+                  const std::vector<SurrogateModel>& models, HeadDiagnosis& out) {
+  if (head.rules.none()) {
+    out.window = window_rows(head, options, results, best_fit(models, out.best_k));
+    out.window_lengths = window_length_rows(head, options, results);
+  } else {
+    out.window = ruled_window_rows(head, options, queries, results);
+  }
   out.window_verdict = window_verdict(*out.window, options.tolerance, head.n * (head.dk + head.dv));
+}
+
+// Evenly spaced keys of the first chunk, in order, and a few queries.
+void fill_causes(const Head& head, const std::vector<PromptResult>& results,
+                 const std::optional<KeyDependence>& dependence, const HeadOptions& options,
+                 HeadDiagnosis& out) {
+  const std::vector<PromptResult> few = few_of(results);
+  CauseInput input{.scores = {},
+                   .dependence = dependence,
+                   .dominant = out.dominant,
+                   .queries = out.queries,
+                   .rotary = head.rotary};
+  input.a = Matrix(static_cast<Index>(few.size()), head.dk);
+  double longest = 0;
+  for (std::size_t i = 0; i < few.size(); ++i) {
+    input.a.row(static_cast<Index>(i)) = few[i].a;
+    longest = std::max(longest, few[i].n);
+  }
+  const Index n = std::min(static_cast<Index>(longest), kHeadChunk);
+  const Index count = std::min(n, kCauseKeys);
+  const Matrix all = head.K(0, n);
+  input.keys = Matrix(count, head.dk);
+  for (Index i = 0; i < count; ++i) {
+    input.places.push_back(i * n / count);
+    input.keys.row(i) = all.row(input.places.back());
+  }
+  input.scores = input.keys * input.a.transpose();
+  out.causes = cause_rows(input, Stream(options.seed).split(kCauseStream));
+  out.why = causes_text(*out.causes);
+}
+
+void fill_budget(const Head& head, const HeadOptions& options, HeadDiagnosis& out) {
+  out.budget = budget_rows(head, options.budgets, options.gap, options.sinks,
+                           Stream(options.seed).split(kBudgetStream));
+  const Index keys = std::min(head.n, kBudgetKeys);
+  out.budget_verdict = budget_verdict(*out.budget, options.tolerance, keys * (head.dk + head.dv));
+}
+
+// Scores of each query as they enter the softmax.
+std::vector<Vector> seen_scores(const Head& head, const std::vector<Index>& queries) {
+  const Matrix K = head.K(0, head.n);
+  std::vector<Vector> out;
+  for (const Index query : queries) out.push_back(seen_keys(head, K, query).scores);
+  return out;
 }
 
 void check_options(const Head& head, const HeadOptions& options) {
@@ -242,6 +324,9 @@ void check_options(const Head& head, const HeadOptions& options) {
                      "at least 1 and the number of sinks, " + std::to_string(options.sinks));
     }
   }
+  for (const Index budget : options.budgets) {
+    if (budget < 1) throw_argument(where, "budget", std::to_string(budget), "at least 1");
+  }
   if (options.sinks < 0) {
     throw_argument(where, "sinks", std::to_string(options.sinks), "at least 0");
   }
@@ -251,11 +336,21 @@ void check_options(const Head& head, const HeadOptions& options) {
 }
 
 std::vector<Index> checked_queries(const Head& head, const HeadOptions& options) {
-  if (options.queries.empty()) return default_queries(head, options.most_queries);
+  if (options.queries.empty()) {
+    const std::vector<Index> queries = default_queries(head, options.most_queries);
+    if (queries.empty()) {
+      throw_argument("head " + head.name, "mask", "every key of every query hidden",
+                     "queries that see a key");
+    }
+    return queries;
+  }
   for (const Index query : options.queries) {
     if (query < 0 || query >= head.n_queries) {
       throw_argument("head " + head.name, "query", std::to_string(query),
                      "an index below " + std::to_string(head.n_queries));
+    }
+    if (head.rules.bias && !sees_keys(head, query)) {
+      throw_argument("head " + head.name, "query", std::to_string(query), "one that sees a key");
     }
   }
   return options.queries;
@@ -282,7 +377,8 @@ HeadDiagnosis diagnose(const Head& head, const HeadOptions& options) {
   check_options(head, options);
   std::vector<SurrogateModel> models = fit_models(head, options, {false, true});
   const std::vector<Index> queries = checked_queries(head, options);
-  const std::vector<PromptResult> results = walk_prompt(head, queries, models);
+  const std::vector<PromptResult> results =
+      head.rules.none() ? walk_prompt(head, queries, models) : walk_ruled(head, queries, models);
   check_results(head, results, queries);
   HeadDiagnosis out;
   out.name = head.name;
@@ -293,18 +389,24 @@ HeadDiagnosis diagnose(const Head& head, const HeadOptions& options) {
   out.causal = head.causal;
   out.scale = head.scale;
   fill_scores(results, out);
-  fill_dependence(head, out);
+  const std::optional<KeyDependence> dependence = key_dependence(head);
+  fill_dependence(dependence, out);
   fill_errors(results, models, out);
   fill_control(results, options.tolerance, out);
   fill_verdict(head, results, options, out);
+  if (head.rules.none() && out.gaussian.lin_c > options.tolerance) {
+    fill_causes(head, results, dependence, options, out);
+  }
   for (const SurrogateModel& model : models) {
     if (model.k == out.best_k && !model.split) {
       out.score_mixture = score_density(model.moments.surrogate(model.floor()), results);
     }
   }
-  out.score_histogram = score_histogram(head, results);
-  out.prefixes = prefix_rows(head, results);
-  if (!options.windows.empty()) fill_windows(head, options, results, models, out);
+  out.score_histogram = head.rules.none() ? score_histogram(head, results)
+                                          : score_histogram(seen_scores(head, queries));
+  if (head.rules.none()) out.prefixes = prefix_rows(head, results);
+  if (!options.windows.empty()) fill_windows(head, options, queries, results, models, out);
+  if (!options.budgets.empty()) fill_budget(head, options, out);
   out.cost = cost_rows(out);
   return out;
 }
@@ -326,7 +428,11 @@ std::vector<Surrogate> fit_surrogates(const Head& head, const HeadOptions& optio
   check_head(head);
   check_options(head, options);
   std::vector<SurrogateModel> models = fit_models(head, options, {false});
-  walk_prompt(head, {head.causal ? head.n_queries - 1 : 0}, models);
+  if (head.rules.none()) {
+    walk_prompt(head, {head.causal ? head.n_queries - 1 : 0}, models);
+  } else {
+    walk_ruled(head, {default_queries(head).back()}, models);
+  }
   std::vector<Surrogate> out;
   for (const SurrogateModel& model : models) out.push_back(model.moments.surrogate(model.floor()));
   return out;

@@ -14,6 +14,8 @@
 
 #include "esscher/base/columns.h"
 #include "esscher/base/estimate.h"
+#include "esscher/heads/budget.h"
+#include "esscher/heads/causes.h"
 #include "esscher/heads/tail.h"
 #include "esscher/heads/verdict.h"
 
@@ -140,7 +142,10 @@ struct HeadDiagnosis {
   std::optional<double> kappa, kappa_low, kappa_high;
 
   SurrogateError mean_only, uncentred, gaussian, gaussian_split;
-  double control_lin_c = 0;                 // exact, same n and moments, Gaussian keys
+  double control_lin_c = 0;  // exact, same n and moments, Gaussian keys
+  // The test of the error against it (heads/excess.h); absent if the error is within tolerance.
+  std::optional<double> control_test_error, control_test_typical, control_test_limit,
+      control_test_p;
   Length linear_from = Length::infinity();  // for the median query; infinity: not before 10^15
   // The test of shape (heads/shape.h); absent unless a length is in question (heads/verdict.h).
   std::optional<double> shape_departure, shape_typical, shape_limit, shape_harm, shape_power;
@@ -150,6 +155,9 @@ struct HeadDiagnosis {
   HeadVerdict verdict_kind = HeadVerdict::not_linearisable;
   std::string verdict;  // in words
   std::string reason;
+  // Absent where the error is within tolerance, and for heads with rules.
+  std::optional<std::vector<CauseRow>> causes;
+  std::optional<std::string> why;
   Engine engine = Engine::exact;  // of the controls: no prompt is drawn for them
 
   std::vector<CostRow> cost;
@@ -157,7 +165,9 @@ struct HeadDiagnosis {
   // Absent if no window was tried.
   std::optional<std::vector<WindowRow>> window;
   std::optional<std::vector<WindowLengthRow>> window_lengths;
-  std::optional<std::string> window_verdict;  // "linear beyond 32 keys: ..."
+  std::optional<std::string> window_verdict;     // "linear beyond 32 keys: ..."
+  std::optional<std::vector<BudgetRow>> budget;  // absent if no budget was asked for
+  std::optional<std::string> budget_verdict;
   Vector score_histogram;  // density of (s - mean)/tau in kHistogramBins bins over [-5, 5]
   Vector score_mixture;  // the same density for keys from the best mixture; empty if there is none
 
@@ -186,6 +196,13 @@ struct HeadDiagnosis {
     column("lin", row.gaussian.lin, "", "error of the Gaussian limit relative to |T|");
     column("lin_c", row.gaussian.lin_c, "", "the same relative to |T - mean V|");
     column("control_lin_c", row.control_lin_c, "", "lin_c of Gaussian keys, exact");
+    column("control_test_error", row.control_test_error, "",
+           "lin_c of the queries that are tested against Gaussian keys; absent: within tolerance");
+    column("control_test_typical", row.control_test_typical, "",
+           "the same for Gaussian keys, median");
+    column("control_test_limit", row.control_test_limit, "",
+           "the same for Gaussian keys, 95 % quantile: a larger error is refused");
+    column("control_test_p", row.control_test_p, "", "p-value of that test");
     column("mean_only_lin", row.mean_only.lin, "", "lin of the mean value");
     column("mean_only_lin_c", row.mean_only.lin_c, "", "lin_c of the mean value");
     column("uncentred_lin", row.uncentred.lin, "", "lin of linear attention, mean left in");
@@ -207,6 +224,8 @@ struct HeadDiagnosis {
     column("verdict_kind", row.verdict_kind, "", "the verdict as a word for programs");
     column("verdict", row.verdict, "", "the verdict for people");
     column("reason", row.reason, "", "the numbers behind the verdict");
+    column("causes", row.causes, "", "one row per possible cause of the failure");
+    column("why", row.why, "", "what was found among them");
     column("engine", row.engine, "", "how controls average over prompts");
     column("mixtures", row.mixtures, "", "one row per mixture tried");
     column("cost", row.cost, "", "one row per surrogate");
@@ -214,6 +233,8 @@ struct HeadDiagnosis {
     column("window", row.window, "", "one row per exact window and tail");
     column("window_lengths", row.window_lengths, "", "one window on prefixes of the prompt");
     column("window_verdict", row.window_verdict, "", "from which window on the rest is linear");
+    column("budget", row.budget, "", "one row per memory and way to keep the prompt in it");
+    column("budget_verdict", row.budget_verdict, "", "what wins in each memory, and at what cost");
     column("score_histogram", row.score_histogram, "", "density of the standardised scores");
     column("score_mixture", row.score_mixture, "", "the same for keys from the best mixture");
   }

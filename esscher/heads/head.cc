@@ -31,7 +31,21 @@ void check_head(const Head& head) {
     throw_argument(where, "scale", to_text(head.scale), "a finite number");
   }
   if (head.rotary) check_rotary(where, *head.rotary, head.dk);
-  if (head.causal) check_dimension(where, "Q (rows) of a causal head", head.n_queries, head.n);
+  if (head.causal && head.n_queries > head.n) {
+    throw_argument(where, "number of queries", std::to_string(head.n_queries),
+                   "at most the " + std::to_string(head.n) + " keys of a causal head");
+  }
+  const HeadRules& rules = head.rules;
+  if (rules.window < 0 || (rules.window > 0 && !head.causal)) {
+    throw_argument(where, "sliding window", std::to_string(rules.window),
+                   "a positive number of keys of a causal head");
+  }
+  if (!(rules.softcap >= 0 && std::isfinite(rules.softcap))) {
+    throw_argument(where, "softcap", to_text(rules.softcap), "a positive number, or 0 for none");
+  }
+  if (rules.sink && !std::isfinite(*rules.sink)) {
+    throw_argument(where, "sink logit", to_text(*rules.sink), "a finite number");
+  }
 }
 
 Head make_head(std::string name, Matrix Q, Matrix K, Matrix V, double scale, bool causal) {
@@ -56,11 +70,14 @@ Head make_head(std::string name, Matrix Q, Matrix K, Matrix V, double scale, boo
 }
 
 std::vector<Index> default_queries(const Head& head, Index most) {
-  const Index first = head.causal ? head.n_queries / 2 : 0;
+  const Index first = head.has_whole_text() ? head.n_queries / 2 : 0;
   const Index available = head.n_queries - first;
   const Index count = std::min(available, most);
   std::vector<Index> queries;
-  for (Index i = 0; i < count; ++i) queries.push_back(first + i * available / count);
+  for (Index i = 0; i < count; ++i) {
+    const Index query = first + i * available / count;
+    if (!head.rules.bias || sees_keys(head, query)) queries.push_back(query);
+  }
   return queries;
 }
 

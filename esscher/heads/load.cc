@@ -20,7 +20,18 @@ namespace {
 struct TensorFile {
   std::map<std::string, Array> arrays;
   std::vector<std::shared_ptr<const MappedFile>> owners;
+  std::optional<HeadLayout> layout = {};
 };
+
+std::optional<HeadLayout> layout_of(const std::string& path, const Metadata& metadata) {
+  const auto found = metadata.find("layout");
+  if (found == metadata.end()) return std::nullopt;
+  try {
+    return parse_enum<HeadLayout>(found->second);
+  } catch (const Error& error) {
+    throw FileError(path + ": __metadata__: " + error.what());
+  }
+}
 
 TensorFile open_tensors(const std::filesystem::path& path) {
   TensorFile out;
@@ -39,7 +50,9 @@ TensorFile open_tensors(const std::filesystem::path& path) {
   if (path.extension() == ".npz") {
     out.arrays = parse_npz(path.string(), file->bytes());
   } else if (path.extension() == ".safetensors") {
-    out.arrays = parse_safetensors(path.string(), file->bytes()).tensors;
+    const Safetensors found = parse_safetensors(path.string(), file->bytes());
+    out.arrays = found.tensors;
+    out.layout = layout_of(path.string(), found.metadata);
   } else {
     throw FileError(path.string() +
                     ": expected a .safetensors or .npz file or a directory of .npy files");
@@ -47,16 +60,32 @@ TensorFile open_tensors(const std::filesystem::path& path) {
   return out;
 }
 
-enum Role { kQuery, kKey, kValue, kScale, kCausal, kRotary, kRoles };
-constexpr std::array<const char*, kRoles> kRoleNames = {"Q", "K", "V", "scale", "causal", "rotary"};
+enum Role {
+  kQuery,
+  kKey,
+  kValue,
+  kScale,
+  kCausal,
+  kRotary,
+  kSliding,
+  kSoftcap,
+  kSink,
+  kAlibi,
+  kMask,
+  kRoles
+};
+constexpr std::array<const char*, kRoles> kRoleNames = {
+    "Q", "K", "V", "scale", "causal", "rotary", "sliding", "softcap", "sink", "alibi", "mask"};
 
 std::optional<Role> role_of(std::string word) {
   std::transform(word.begin(), word.end(), word.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   static const std::map<std::string, Role> words = {
-      {"q", kQuery},      {"query", kQuery}, {"queries", kQuery}, {"k", kKey},
-      {"key", kKey},      {"keys", kKey},    {"v", kValue},       {"value", kValue},
-      {"values", kValue}, {"scale", kScale}, {"causal", kCausal}, {"rotary", kRotary}};
+      {"q", kQuery},         {"query", kQuery},     {"queries", kQuery}, {"k", kKey},
+      {"key", kKey},         {"keys", kKey},        {"v", kValue},       {"value", kValue},
+      {"values", kValue},    {"scale", kScale},     {"causal", kCausal}, {"rotary", kRotary},
+      {"sliding", kSliding}, {"softcap", kSoftcap}, {"sink", kSink},     {"alibi", kAlibi},
+      {"mask", kMask}};
   const auto found = words.find(word);
   if (found == words.end()) return std::nullopt;
   return found->second;
@@ -80,26 +109,6 @@ std::map<std::string, Group> group_by_head(const std::string& path, const Tensor
     place = array;
   }
   return groups;
-}
-
-// [n,d] or [h,n,d] (after dropping leading ones of a 4-d array) as h matrices.
-std::vector<Array> unstack(const std::string& where, Array array) {
-  while (array.shape.size() > 3 && array.shape.front() == 1) array.shape.erase(array.shape.begin());
-  if (array.shape.size() == 2) return {array};
-  if (array.shape.size() != 3 || array.fortran) {
-    throw FileError(where + ": shape " + array.shape_text() +
-                    ", expected [n,d] or stacked heads [h,n,d] in C order");
-  }
-  std::vector<Array> out;
-  const auto h = static_cast<std::size_t>(array.shape[0]);
-  const std::size_t bytes = h == 0 ? 0 : array.data.size() / h;
-  for (std::size_t i = 0; i < h; ++i) {
-    Array one = array;
-    one.shape.erase(one.shape.begin());
-    one.data = array.data.subspan(i * bytes, bytes);
-    out.push_back(std::move(one));
-  }
-  return out;
 }
 
 // One number, or the one of `head` out of `heads`.
@@ -148,13 +157,112 @@ void drop_rows(const TensorFile& file, const Array& array, Index first, Index co
   }
 }
 
-RowSource source(std::string where, Array array, std::shared_ptr<const TensorFile> file) {
-  return [where = std::move(where), array = std::move(array), file = std::move(file)](Index first,
+RowSource source(std::string where, HeadSlice slice, std::shared_ptr<const TensorFile> file) {
+  return [where = std::move(where), slice = std::move(slice), file = std::move(file)](Index first,
                                                                                       Index count) {
-    Matrix out = to_matrix(where, array, first, count);
-    if (!array.fortran) drop_rows(*file, array, first, count);
-    return out;
+    Matrix out = to_matrix(where, slice.rows, first, count);
+    if (!slice.rows.fortran) drop_rows(*file, slice.rows, first, count);
+    if (slice.cols == out.cols()) return out;
+    return Matrix(out.middleCols(slice.first, slice.cols));
   };
+}
+
+// Where one head of a stack stands.
+struct Place {
+  Index batch = 0, batches = 1;
+  Index head = 0, heads = 1;
+};
+
+// `file` keeps the bytes of a mask alive.
+HeadRules rules_of(const std::string& here, const Group& group, const HeadFileOptions& options,
+                   const std::shared_ptr<const TensorFile>& file, const Place& place, Index n,
+                   Index n_queries) {
+  const auto number = [&](Role role, const std::optional<double>& given) -> std::optional<double> {
+    if (given) return given;
+    if (!group[role]) return std::nullopt;
+    return setting(here + "." + kRoleNames[role], group[role], static_cast<std::size_t>(place.head),
+                   static_cast<std::size_t>(place.heads), 0);
+  };
+  HeadRules rules;
+  const double sliding = number(kSliding, options.sliding).value_or(0);
+  if (!(sliding >= 0 && sliding <= 1e15 && sliding == std::floor(sliding))) {
+    throw FileError(here + ".sliding: " + to_text(sliding) + ", expected a number of keys");
+  }
+  rules.window = static_cast<Index>(sliding);
+  rules.softcap = number(kSoftcap, options.softcap).value_or(0);
+  rules.sink = number(kSink, options.sink);
+  if (group[kMask]) {
+    const Array mask = *group[kMask];
+    const MaskPlace at{.batch = place.batch,
+                       .batches = place.batches,
+                       .head = place.head,
+                       .heads = place.heads,
+                       .queries = n_queries};
+    (void)mask_row(here + ".mask", mask, at, n);
+    rules.bias = [here, mask, at, n, file](Index query) {
+      MaskPlace one = at;
+      one.query = query;
+      return mask_row(here + ".mask", mask, one, n);
+    };
+  }
+  return rules;
+}
+
+// One head out of the stacks of Q, K and V.
+Head head_at(const std::string& path, const std::string& full, const Group& group,
+             const std::array<StackedHeads, 3>& stacks, const HeadFileOptions& options,
+             const std::shared_ptr<const TensorFile>& file, const Place& place) {
+  const std::string here = path + ": head " + full;
+  std::array<HeadSlice, 3> tensor;
+  std::array<Index, 3> rows{};
+  for (const Role role : {kQuery, kKey, kValue}) {
+    tensor[role] = stacks[role].at(place.batch, place.head * stacks[role].heads / place.heads);
+    rows[role] = matrix_shape(here + "." + kRoleNames[role], tensor[role].rows).rows;
+  }
+  const std::optional<HeadLayout> layout = options.layout ? options.layout : file->layout;
+  const auto shapes = [&] {
+    return "Q " + group[kQuery]->shape_text() + ", K " + group[kKey]->shape_text() + ", V " +
+           group[kValue]->shape_text() +
+           (layout ? " in the layout " + std::string(name(*layout)) : "");
+  };
+  if (tensor[kQuery].cols != tensor[kKey].cols || rows[kKey] != rows[kValue]) {
+    throw FileError(here + ": " + shapes() + ", expected Q [nq,d], K [n,d], V [n,dv]");
+  }
+  const auto h = static_cast<std::size_t>(place.head);
+  const auto heads = static_cast<std::size_t>(place.heads);
+  const double natural = 1.0 / std::sqrt(static_cast<double>(tensor[kKey].cols));
+  Head head{
+      .name = full,
+      .n = rows[kKey],
+      .n_queries = rows[kQuery],
+      .dk = tensor[kKey].cols,
+      .dv = tensor[kValue].cols,
+      .scale = options.scale.value_or(setting(here + ".scale", group[kScale], h, heads, natural)),
+      .causal =
+          options.causal.value_or(setting(here + ".causal", group[kCausal], h, heads, 0.0) != 0.0),
+      .rotary = options.rotary ? options.rotary : rotary_setting(here + ".rotary", group[kRotary]),
+      .rules = rules_of(here, group, options, file, place, rows[kKey], rows[kQuery]),
+      .Q = source(here + ".Q", tensor[kQuery], file),
+      .K = source(here + ".K", tensor[kKey], file),
+      .V = source(here + ".V", tensor[kValue], file)};
+  if (head.causal && head.n_queries > head.n) {
+    throw FileError(here + ": " + shapes() + ": " + std::to_string(head.n_queries) +
+                    " queries of a causal head, expected at most its " + std::to_string(head.n) +
+                    " keys");
+  }
+  check_head(head);
+  const bool sloped = options.alibi || group[kAlibi];
+  if (!sloped) return head;
+  const double slope =
+      options.alibi.value_or(setting(here + ".alibi", group[kAlibi], h, heads, 0.0));
+  return with_alibi(std::move(head), slope);
+}
+
+std::string name_of(const std::string& name, const Place& place) {
+  std::string full = name;
+  if (place.batches > 1) full += "." + std::to_string(place.batch);
+  if (place.batches > 1 || place.heads > 1) full += "." + std::to_string(place.head);
+  return full;
 }
 
 // The heads of one group of tensors.
@@ -162,50 +270,32 @@ void add_heads(const std::string& path, const std::string& name, const Group& gr
                const HeadFileOptions& options, const std::shared_ptr<const TensorFile>& file,
                std::vector<Head>& out) {
   const std::string where = path + ": head " + name;
-  std::array<std::vector<Array>, 3> parts;
+  const std::optional<HeadLayout> layout = options.layout ? options.layout : file->layout;
+  std::array<StackedHeads, 3> stacks;
   for (const Role role : {kQuery, kKey, kValue}) {
     if (!group[role]) throw FileError(where + ": " + kRoleNames[role] + " is missing");
-    parts[role] = unstack(where + "." + kRoleNames[role], *group[role]);
+    stacks[role] = unstack_heads(where + "." + kRoleNames[role], *group[role], layout);
   }
-  const std::size_t heads = parts[kQuery].size();
+  const Index heads = stacks[kQuery].heads;
+  const Index batches = stacks[kQuery].batches;
   for (const Role role : {kKey, kValue}) {
-    if (parts[role].empty() || heads % parts[role].size() != 0) {
-      throw FileError(where + ": " + std::to_string(parts[role].size()) + " heads in " +
-                      kRoleNames[role] + ", expected a divisor of the " + std::to_string(heads) +
-                      " heads in Q");
+    if (stacks[role].heads < 1 || heads % stacks[role].heads != 0) {
+      throw FileError(where + ": " + std::to_string(stacks[role].heads) + " heads in " +
+                      kRoleNames[role] + " " + group[role]->shape_text() +
+                      ", expected a divisor of the " + std::to_string(heads) + " heads in Q " +
+                      group[kQuery]->shape_text());
+    }
+    if (stacks[role].batches != batches) {
+      throw FileError(where + ": " + std::to_string(stacks[role].batches) + " batches in " +
+                      kRoleNames[role] + " " + group[role]->shape_text() + ", expected the " +
+                      std::to_string(batches) + " of Q " + group[kQuery]->shape_text());
     }
   }
-  for (std::size_t h = 0; h < heads; ++h) {
-    const std::string full = heads == 1 ? name : name + "." + std::to_string(h);
-    const std::string here = path + ": head " + full;
-    std::array<Array, 3> tensor;
-    std::array<MatrixShape, 3> shape{};
-    for (const Role role : {kQuery, kKey, kValue}) {
-      tensor[role] = parts[role][h * parts[role].size() / heads];
-      shape[role] = matrix_shape(here + "." + kRoleNames[role], tensor[role]);
+  for (Index b = 0; b < batches; ++b) {
+    for (Index h = 0; h < heads; ++h) {
+      const Place place{.batch = b, .batches = batches, .head = h, .heads = heads};
+      out.push_back(head_at(path, name_of(name, place), group, stacks, options, file, place));
     }
-    if (shape[kQuery].cols != shape[kKey].cols || shape[kKey].rows != shape[kValue].rows) {
-      throw FileError(here + ": Q " + tensor[kQuery].shape_text() + ", K " +
-                      tensor[kKey].shape_text() + ", V " + tensor[kValue].shape_text() +
-                      ", expected Q [nq,d], K [n,d], V [n,dv]");
-    }
-    const double natural = 1.0 / std::sqrt(static_cast<double>(shape[kKey].cols));
-    Head head{
-        .name = full,
-        .n = shape[kKey].rows,
-        .n_queries = shape[kQuery].rows,
-        .dk = shape[kKey].cols,
-        .dv = shape[kValue].cols,
-        .scale = options.scale.value_or(setting(here + ".scale", group[kScale], h, heads, natural)),
-        .causal = options.causal.value_or(
-            setting(here + ".causal", group[kCausal], h, heads, 0.0) != 0.0),
-        .rotary =
-            options.rotary ? options.rotary : rotary_setting(here + ".rotary", group[kRotary]),
-        .Q = source(here + ".Q", tensor[kQuery], file),
-        .K = source(here + ".K", tensor[kKey], file),
-        .V = source(here + ".V", tensor[kValue], file)};
-    check_head(head);
-    out.push_back(std::move(head));
   }
 }
 

@@ -21,12 +21,9 @@ Vector as_density(Vector shares) {
 
 }  // namespace
 
-Vector score_histogram(const Head& head, const std::vector<PromptResult>& results) {
-  const Matrix keys = head.K(0, std::min(head.n, kHeadChunk));
+Vector score_histogram(const std::vector<Vector>& scores) {
   Vector counts = Vector::Zero(kHistogramBins);
-  for (const PromptResult& query : results) {
-    const Vector s =
-        keys.topRows(std::min<Index>(keys.rows(), static_cast<Index>(query.n))) * query.a;
+  for (const Vector& s : scores) {
     const double mean = s.mean();
     const double tau = std::sqrt((s.array() - mean).square().mean());
     if (!(tau > 0)) continue;
@@ -36,6 +33,16 @@ Vector score_histogram(const Head& head, const std::vector<PromptResult>& result
     }
   }
   return as_density(std::move(counts));
+}
+
+Vector score_histogram(const Head& head, const std::vector<PromptResult>& results) {
+  const Matrix keys = head.K(0, std::min(head.n, kHeadChunk));
+  std::vector<Vector> scores;
+  for (const PromptResult& query : results) {
+    const Index n = std::min<Index>(keys.rows(), static_cast<Index>(query.n));
+    scores.emplace_back(keys.topRows(n) * query.a);
+  }
+  return score_histogram(scores);
 }
 
 Vector score_density(const Surrogate& surrogate, const std::vector<PromptResult>& results) {

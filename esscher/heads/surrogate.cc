@@ -76,6 +76,20 @@ void PromptMoments::add(const MatrixView& keys, const MatrixView& values,
   }
 }
 
+void PromptMoments::subtract(const PromptMoments& part) {
+  count_ -= part.count_;
+  for (std::size_t c = 0; c < components_.size(); ++c) {
+    Component& mine = components_[c];
+    const Component& other = part.components_[c];
+    mine.weight -= other.weight;
+    mine.vv -= other.vv;
+    mine.k -= other.k;
+    mine.v -= other.v;
+    mine.kk -= other.kk;
+    mine.kv -= other.kv;
+  }
+}
+
 std::vector<ScoreMixture> PromptMoments::scores(const MatrixView& A, double floor) const {
   const auto k = static_cast<Index>(components_.size());
   const Index dv = origin_v_.size();

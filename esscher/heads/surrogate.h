@@ -36,6 +36,9 @@ class PromptMoments {
   // keys [n,dk], values [n,dv] relative to the origins; responsibilities [n,components].
   void add(const MatrixView& keys, const MatrixView& values, const MatrixView& responsibilities);
 
+  // Takes keys out again that were added. `part` has the same components and origins.
+  void subtract(const PromptMoments& part);
+
   // Scores <a, k> and values of each component, for the rows a of A [m,dk], without forming the
   // surrogate; `floor` is added to the diagonal of every key covariance. Values are relative to the
   // origin: the surrogate's output is origin_v() + limit(scores).

@@ -7,7 +7,7 @@
 namespace esscher {
 namespace {
 
-// An error up to this multiple of the control is explained by the length of the prompt.
+// An error up to this multiple of the control is explained by the length where no test was made.
 constexpr double kNearControl = 1.5;
 // A surrogate that leaves at most this share of |T - Vbar| unexplained is worth using.
 constexpr double kUseful = 0.5;
@@ -38,23 +38,49 @@ std::string own_prompts(const std::optional<MixtureEvidence>& best) {
   return "; prompts drawn from that mixture would leave " + text(*best->control);
 }
 
-// The length explains the error: more than Gaussian keys would show is not seen.
-bool near_control(const HeadEvidence& head) {
-  return head.error <= kNearControl * head.control && head.dominant <= kMostQueries;
+// The test reads a few queries; an error of all queries below the control is not refused, which only
+// lowers the level. Where there is no test, the error may be half as large again.
+bool error_refused(const HeadEvidence& head) {
+  if (!head.excess) return head.error > kNearControl * head.control;
+  return head.excess->refused() && head.error > head.control;
 }
 
-// Some error below 1, which the mean value has, would exceed what is taken for the control.
-bool can_refuse(const HeadEvidence& head) { return kNearControl * head.control < 1; }
+// The length explains the error: more than Gaussian keys would show is not seen.
+bool near_control(const HeadEvidence& head) {
+  return !error_refused(head) && head.dominant <= kMostQueries;
+}
+
+// Some error below 1, which the mean value has, would be refused.
+bool can_refuse(const HeadEvidence& head) { return head.excess && head.excess->limit < 1; }
+
+// What the test of the error read, and what Gaussian keys would have shown it.
+std::string excess_text(const ErrorExcess& excess) {
+  return std::to_string(excess.queries) + " queries on " + std::to_string(excess.keys) +
+         " keys: " + text(excess.error) + ", Gaussian keys exceed " + text(excess.limit) + " in " +
+         text(100 * kExcessLevel) + " % of prompts";
+}
 
 std::string near_text(const HeadEvidence& head) {
-  return "error " + text(head.error) + " is near what " + std::to_string(head.n) +
-         " Gaussian keys would show (" + text(head.control) + ")";
+  return "error " + text(head.error) + " is not told from that of " + std::to_string(head.n) +
+         " Gaussian keys (" + text(head.control) +
+         (head.excess ? "; " + excess_text(*head.excess) : "") + ")";
+}
+
+// The same where the error is too large.
+std::string gap_text(const HeadEvidence& head) {
+  const bool told = head.excess && error_refused(head);
+  return "error " + text(head.error) + " against " + text(head.control) + " for Gaussian keys" +
+         (told ? " (" + excess_text(*head.excess) + ")" : "");
 }
 
 std::string departure_text(const KeyShape& shape) {
   return "the scores depart from Gaussian ones by " + text(shape.departure) +
          " (Gaussian keys exceed " + text(shape.limit) + " in " + text(100 * kShapeLevel) +
          " % of prompts)";
+}
+
+std::string times_text(const HeadEvidence& head) {
+  return brief(static_cast<double>(head.linear_from.count()) / static_cast<double>(head.n), 2);
 }
 
 HeadJudgement too_short(const HeadEvidence& head, const std::string& why) {
@@ -80,17 +106,17 @@ HeadJudgement judge_length(const HeadEvidence& head) {
     return too_short(head, departure_text(*head.shape) + ", but " + seen + " only");
   }
   return {.verdict = HeadVerdict::linear_from,
-          .words = "linear from L = " + head.linear_from.text(),
+          .words = "linear from L = " + head.linear_from.text() + " if its keys stay Gaussian",
           .reason = near_text(head) + "; " + departure_text(*head.shape) + ", and " + seen +
                     "; if the keys stay so, the limit holds within tolerance from L = " +
-                    head.linear_from.text()};
+                    head.linear_from.text() + ", " + times_text(head) +
+                    " times the length that was recorded"};
 }
 
 HeadJudgement judge_shape(const HeadEvidence& head) {
   const std::optional<MixtureEvidence>& best = head.mixture;
   const std::string gap =
-      "error " + text(head.error) + " against " + text(head.control) +
-      " for Gaussian keys: " + (near_control(head) ? departure_text(*head.shape) : cause(head));
+      gap_text(head) + ": " + (near_control(head) ? departure_text(*head.shape) : cause(head));
   if (best && best->unseen <= kUseful && best->unseen < kClearlyBetter * head.unseen) {
     const std::string k = std::to_string(best->k);
     return {.verdict = HeadVerdict::needs_components,

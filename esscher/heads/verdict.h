@@ -2,19 +2,25 @@
 //
 //   error = lin_c of the Gaussian limit,   control = lin_c of Gaussian keys of the same length
 //
+// The error is that of Gaussian keys if it is at most the control or if a test of level 5 %
+// (heads/excess.h) does not refuse it; where no test can be made, if it is at most 1.5 times the
+// control.
+//
 //   linear_here       error <= tolerance
-//   linear_from       error <= 1.5 control, control reaches the tolerance at some L <= 10^15, and a
-//                     test of shape (heads/shape.h) took the keys for Gaussian and would have
-//                     refused, with probability 0.9, keys that err by twice the tolerance at L
-//   too_short         error <= 1.5 control, but nothing can be said of a longer prompt: no such L,
-//                     or control >= 2/3 (no error below 1 exceeds 1.5 control), or no test, or one
-//                     without that power, or keys are not Gaussian and none of the next two holds
+//   linear_from       the error is that of Gaussian keys, control reaches the tolerance at some
+//                     L <= 10^15, and a test of shape (heads/shape.h) took the keys for Gaussian
+//                     and would have refused, with probability 0.9, keys that err by twice the
+//                     tolerance at L; the words say "if its keys stay Gaussian"
+//   too_short         the error is that of Gaussian keys, but nothing can be said of a longer
+//                     prompt: no such L, or an error of 1 would not be refused either, or no test of
+//                     shape, or one without that power, or keys are not Gaussian and none of the
+//                     next two holds
 //   needs_components  keys are not Gaussian; a mixture of k leaves at most half of the signal on
 //                     unseen keys, and less than 0.9 times what one component leaves there
 //   linear_within     keys are not Gaussian and no mixture helps so much, but error <= 1/2
 //   not_linearisable  none of these
 //
-// Keys are not Gaussian if error > 1.5 control or if the test of shape refuses them. A key that
+// Keys are not Gaussian if either test refuses them. A key that
 // takes more than half of the weight of most queries rules linear_from and too_short out.
 #pragma once
 
@@ -24,6 +30,7 @@
 #include "esscher/base/enum_names.h"
 #include "esscher/base/length.h"
 #include "esscher/base/linalg.h"
+#include "esscher/heads/excess.h"
 #include "esscher/heads/shape.h"
 
 namespace esscher {
@@ -65,12 +72,14 @@ struct HeadEvidence {
   double dominant = 0;                      // share of queries that one same key dominates
   double kurtosis = 3;                      // of the scores
   std::optional<MixtureEvidence> mixture = {};  // none if no mixture was judged
-  std::optional<KeyShape> shape = {};           // none if the keys were not tested
+  std::optional<ErrorExcess> excess = {};       // none if the error was not tested
+  std::optional<KeyShape> shape = {};           // none if the shape was not tested
 };
 
 struct HeadJudgement {
   HeadVerdict verdict = HeadVerdict::not_linearisable;
-  std::string words;   // "linear from L = 12632", "needs 4 components", "linear within 31 %"
+  // "linear from L = 12632 if its keys stay Gaussian", "needs 4 components", "linear within 31 %"
+  std::string words;
   std::string reason;  // the numbers that led to it, without a full stop
 };
 

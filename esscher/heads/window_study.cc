@@ -174,9 +174,10 @@ std::vector<WindowLengthRow> window_length_rows(const Head& head, const HeadOpti
     for (std::size_t i = 0; i < few.size(); ++i) {
       PromptResult query;
       const auto back = static_cast<Index>(i) * n / (4 * static_cast<Index>(few.size()));
-      const Index end = head.causal ? n - back : n;
-      if (!head.causal && few[i].n < static_cast<double>(n)) continue;
-      query.a = head.causal ? Vector(head.scale * head.Q(end - 1, 1).row(0).transpose()) : few[i].a;
+      const bool own = head.has_whole_text();
+      const Index end = own ? n - back : n;
+      if (!own && few[i].n < static_cast<double>(n)) continue;
+      query.a = own ? Vector(head.scale * head.Q(end - 1, 1).row(0).transpose()) : few[i].a;
       query.n = static_cast<double>(end);
       const Vector s = keys.topRows(end) * query.a;
       const Vector weights = (s.array() - s.maxCoeff()).exp();
@@ -212,8 +213,8 @@ std::string window_verdict(const std::vector<WindowRow>& rows, double tolerance,
   if (best == nullptr) return "no window with a tail takes half of the numbers of the prompt";
   const WindowRow& row = cheapest != nullptr ? *cheapest : *best;
   const std::string numbers = "error " + brief(row.lin_c, 3) + " with " +
-                              std::to_string(row.state) + " numbers instead of " +
-                              std::to_string(full_state) +
+                              std::to_string(row.state) +
+                              " numbers instead of n(d_k + d_v) = " + std::to_string(full_state) +
                               " (tail: " + std::string(name(row.tail)) + ")";
   const std::string w = std::to_string(row.w);
   if (cheapest == nullptr) return "not within tolerance beyond " + w + " keys: " + numbers;

@@ -19,6 +19,15 @@ Json or_null(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
+Json control_test_json(const HeadDiagnosis& head) {
+  if (!head.control_test_error) return nullptr;
+  return {{"error", or_null(head.control_test_error)},
+          {"typical", or_null(head.control_test_typical)},
+          {"limit", or_null(head.control_test_limit)},
+          {"p", or_null(head.control_test_p)},
+          {"level", kExcessLevel}};
+}
+
 Json shape_json(const HeadDiagnosis& head) {
   if (!head.shape_departure) return nullptr;
   return {{"departure", or_null(head.shape_departure)},
@@ -63,6 +72,7 @@ Json diagnosis_json(const HeadDiagnosis& head) {
   put(out, "lin", head.gaussian.lin);
   put(out, "lin_c", head.gaussian.lin_c);
   put(out, "control_lin_c", head.control_lin_c);
+  out["control_test"] = control_test_json(head);
   out["mean_only"] = error_json(head.mean_only);
   out["uncentred"] = error_json(head.uncentred);
   out["gaussian"] = error_json(head.gaussian);
@@ -79,6 +89,8 @@ Json diagnosis_json(const HeadDiagnosis& head) {
   out["window"] = head.window ? rows_json(*head.window) : Json(nullptr);
   out["window_lengths"] = head.window_lengths ? rows_json(*head.window_lengths) : Json(nullptr);
   out["window_verdict"] = or_null(head.window_verdict);
+  out["budget"] = head.budget ? rows_json(*head.budget) : Json(nullptr);
+  out["budget_verdict"] = or_null(head.budget_verdict);
   out["score_histogram"] = json_vector(head.score_histogram);
   out["score_mixture"] = nullptr;
   if (head.best_k) {
@@ -87,6 +99,8 @@ Json diagnosis_json(const HeadDiagnosis& head) {
   out["verdict"] = head.verdict;
   out["verdict_kind"] = name(head.verdict_kind);
   out["reason"] = head.reason;
+  out["causes"] = head.causes ? rows_json(*head.causes) : Json(nullptr);
+  out["why"] = or_null(head.why);
   out["engine"] = name(head.engine);
   return out;
 }

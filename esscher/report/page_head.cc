@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <map>
 #include <numbers>
+#include <set>
 
 #include "esscher/base/number_text.h"
 #include "esscher/report/page_heads.h"
@@ -71,6 +72,14 @@ PageTable number_table(const HeadDiagnosis& head) {
   sheet.add("control, Gaussian keys",
             fmt::format("{} (exact, all {} queries)", brief_or_dash(head.control_lin_c, 3),
                         head.queries));
+  if (head.control_test_error) {
+    sheet.add("test of the error against Gaussian keys",
+              fmt::format("{}; Gaussian keys: median {}, 95 % below {} (p = {})",
+                          brief_or_dash(*head.control_test_error, 3),
+                          brief_or_dash(head.control_test_typical.value_or(0), 3),
+                          brief_or_dash(head.control_test_limit.value_or(0), 3),
+                          brief_or_dash(head.control_test_p.value_or(1), 2)));
+  }
   for (const MixtureRow& row : head.mixtures) {
     if (row.k != head.best_k || !row.control_lin_c) continue;
     sheet.add(fmt::format("control, keys from the mixture of {}", row.k),
@@ -192,6 +201,68 @@ std::string sentence(std::string text) {
   return text + ".";
 }
 
+// What keeps the limit from holding, found or not.
+PageTable cause_table(const HeadDiagnosis& head) {
+  PageTable table{.title = "Why the limit fails: what was looked for (level 5 %)",
+                  .sheet = {.columns = {"cause", "found", "value", "95 % from", "to",
+                                        "Gaussian keys would show", "p", "in words"},
+                            .rows = {}}};
+  for (const CauseRow& row : *head.causes) {
+    table.sheet.add(std::string(name(row.cause)), std::string(row.found ? "yes" : "no"),
+                    three_digits(row.value), three_digits(row.low),
+                    std::isfinite(row.high) ? three_digits(row.high) : Value(),
+                    three_digits(row.typical), three_digits(row.p), row.text);
+  }
+  return table;
+}
+
+std::string words_of(Compression method) {
+  std::string words(name(method));
+  std::replace(words.begin(), words.end(), '_', ' ');
+  return words;
+}
+
+// Errors and cost of every method at every budget, on unseen queries.
+PageTable budget_table(const HeadDiagnosis& head) {
+  PageTable table{
+      .title = "Equal memory, unseen queries",
+      .sheet = {.columns = {"memory, in keys", "method", "lin_c", "standard error", "lin",
+                            "numbers kept", "multiply-adds", "fitted to queries", "best", "Pareto"},
+                .rows = {}}};
+  for (const BudgetRow& row : *head.budget) {
+    table.sheet.add(row.budget, words_of(row.method), three_digits(row.lin_c),
+                    three_digits(row.lin_c_std_error), three_digits(row.lin), row.numbers,
+                    row.multiply_adds, std::string(row.calibrated ? "yes" : "no"),
+                    std::string(row.best ? "best" : ""), std::string(row.pareto ? "yes" : ""));
+  }
+  return table;
+}
+
+// The Pareto front, and every method that is on it somewhere.
+Figure budget_figure(const HeadDiagnosis& head, const std::string& id, Page& page) {
+  std::set<Compression> shown;
+  for (const BudgetRow& row : *head.budget) {
+    if (row.pareto || row.best) shown.insert(row.method);
+  }
+  Sheet sheet{.columns = {"numbers", "error", "method", "memory"}, .rows = {}};
+  for (const BudgetRow& row : *head.budget) {
+    if (shown.count(row.method) == 0) continue;
+    sheet.add(row.numbers, row.lin_c, words_of(row.method), row.budget);
+  }
+  page.datasets["budget-" + id] = std::move(sheet);
+  return {.id = "budget-" + id,
+          .chart = CurveChart{.data = "budget-" + id,
+                              .x = {.column = "numbers", .title = "numbers kept", .log = true},
+                              .y = {.column = "error", .title = "error on unseen queries, lin_c"},
+                              .series = "method",
+                              .series_title = "method",
+                              .tooltip = {"method", "memory", "numbers", "error"}},
+          .caption =
+              "Error on unseen queries against memory, of the methods that nothing of the "
+              "same memory beats somewhere. " +
+              sentence(head.budget_verdict.value_or(""))};
+}
+
 }  // namespace
 
 Value three_digits(double x) {
@@ -208,10 +279,18 @@ void add_head_section(const HeadDiagnosis& head, const std::string& id, Page& pa
   if (!head.prefixes.empty()) section.figures.push_back(prefix_figure(head, id));
   section.figures.push_back(score_figure(head, id));
   section.tables = {number_table(head), surrogate_table(head)};
+  if (head.causes) {
+    section.text += " Why: " + head.why.value_or("") + ".";
+    section.tables.push_back(cause_table(head));
+  }
   if (head.window && !head.window->empty()) {
     section.text += " " + sentence(head.window_verdict.value_or(""));
     section.figures.push_back(window_figure(head, id, page));
     section.tables.push_back(window_table(head));
+  }
+  if (head.budget && !head.budget->empty()) {
+    section.figures.push_back(budget_figure(head, id, page));
+    section.tables.push_back(budget_table(head));
   }
   page.sections.push_back(std::move(section));
 }

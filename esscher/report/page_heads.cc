@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "esscher/report/detail/layer_map.h"
 #include "esscher/report/detail/page_head.h"
 
 namespace esscher {
@@ -116,6 +117,24 @@ Figure overview_figure(const std::vector<HeadDiagnosis>& heads) {
           .caption = caption};
 }
 
+// Layers times heads, where the names say so: the smallest error of a window in half the numbers, or
+// that of the limit where no window was tried.
+void add_map(const std::vector<HeadDiagnosis>& heads, Page& page) {
+  std::vector<MapCell> cells;
+  for (const HeadDiagnosis& head : heads) {
+    double error = head.gaussian.lin_c;
+    for (const WindowRow& row : head.window.value_or(std::vector<WindowRow>{})) {
+      const bool small = 2 * row.state <= head.n * (head.dk + head.dv);
+      if (small && row.tail != Tail::mixture) error = std::min(error, row.lin_c);
+    }
+    cells.push_back({.name = head.name, .value = error, .text = head.verdict});
+  }
+  auto map = layer_map(page, "map", cells, "smallest lin_c",
+                       "The smallest error of a head by its limit or by a window with a tail that "
+                       "keeps at most half of the numbers; the tooltip has the verdict.");
+  if (map) page.sections.front().figures.push_back(std::move(*map));
+}
+
 }  // namespace
 
 Verdict head_badge(const HeadDiagnosis& head) {
@@ -152,6 +171,7 @@ Page heads_page(const std::vector<HeadDiagnosis>& heads) {
                            .formulas = {kLimitFormula},
                            .figures = {overview_figure(heads)},
                            .tables = {overview_table(heads)}});
+  add_map(heads, page);
   for (std::size_t i = 0; i < heads.size(); ++i) {
     add_head_section(heads[i], "head-" + std::to_string(i), page);
   }

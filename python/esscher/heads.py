@@ -81,11 +81,19 @@ def heads(
     *,
     score_scale: Optional[float] = None,
     causal: Optional[bool] = None,
+    sliding: Optional[int] = None,
+    softcap: Optional[float] = None,
+    sink_logit: Optional[float] = None,
+    alibi: Optional[float] = None,
+    mask: Optional[ArrayLike] = None,
+    layout: Optional[str] = None,
     components: Sequence[int] = COMPONENTS,
     queries: Union[int, Sequence[int]] = 128,
     tolerance: float = 0.1,
     windows: Sequence[int] = WINDOWS,
     sinks: int = 1,
+    budgets: Sequence[int] = (),
+    gap: int = -1,
     seed: int = 0,
     out: Out = None,
     shard: str = "",
@@ -99,11 +107,19 @@ def heads(
     *,
     score_scale: Optional[float] = None,
     causal: Optional[bool] = None,
+    sliding: Optional[int] = None,
+    softcap: Optional[float] = None,
+    sink_logit: Optional[float] = None,
+    alibi: Optional[float] = None,
+    mask: Optional[ArrayLike] = None,
+    layout: Optional[str] = None,
     components: Sequence[int] = COMPONENTS,
     queries: Union[int, Sequence[int]] = 128,
     tolerance: float = 0.1,
     windows: Sequence[int] = WINDOWS,
     sinks: int = 1,
+    budgets: Sequence[int] = (),
+    gap: int = -1,
     seed: int = 0,
     out: Out = None,
     shard: str = "",
@@ -119,11 +135,19 @@ def heads(
     *,
     score_scale: Optional[float] = None,
     causal: Optional[bool] = None,
+    sliding: Optional[int] = None,
+    softcap: Optional[float] = None,
+    sink_logit: Optional[float] = None,
+    alibi: Optional[float] = None,
+    mask: Optional[ArrayLike] = None,
+    layout: Optional[str] = None,
     components: Sequence[int] = COMPONENTS,
     queries: Union[int, Sequence[int]] = 128,
     tolerance: float = 0.1,
     windows: Sequence[int] = WINDOWS,
     sinks: int = 1,
+    budgets: Sequence[int] = (),
+    gap: int = -1,
     seed: int = 0,
     out: Out = None,
     shard: str = "",
@@ -139,8 +163,14 @@ def heads(
     ``heads(Q, K, V)``: the queries [m,dk], keys [n,dk] and values [n,dv] that entered a softmax, or stacked heads
     [h,m,dk], [h,n,dk], [h,n,dv]. ``heads(path)``: every head of a .safetensors or .npz file or of a folder of .npy
     files. Unless they are given, score_scale is that of the file or 1/sqrt(dk), and causal that of the file or False.
+    The m queries of a causal head belong to the last m keys. ``sliding`` is how many keys a causal query sees, ``softcap``
+    c bends scores s to c tanh(s/c), ``sink_logit`` is the score of one more key of value 0, ``alibi`` a slope of positions.
+    ``mask`` [n] or [m,n], with arrays only: booleans, true where a query sees a key, or numbers to add to scores.
+    ``layout``, with a path only: how heads are stacked, "hnd", "nhd", "bhnd" or "bnhd"; four dimensions need a name.
     queries is how many queries to use, or a list of their numbers. ``window`` has one row per number of exact keys in
     ``windows`` and per tail (see :class:`WindowedHead`), ``window_verdict`` says from which window on the rest is linear.
+    ``budget`` compares ways to keep the prompt in the memory of ``budgets`` keys, on queries that come ``gap`` queries after
+    those that some of them are fitted to (by default an eighth of the queries, at most 64).
 
     >>> import numpy as np, esscher as es
     >>> X = np.random.default_rng(0).normal(size=(3, 400, 4))
@@ -160,25 +190,41 @@ def heads(
         "tolerance": tolerance,
         "windows": list(windows),
         "sinks": sinks,
+        "budgets": list(budgets),
+        "gap": gap,
         "seed": as_seed("heads", seed),
     }
     if isinstance(Q, (str, os.PathLike)):
         Q = os.fspath(Q)
     elif K is None or V is None:
         raise TypeError("heads() needs Q, K and V, or the path of a file")
-    given = {**options, "Q": Q, "K": K, "V": V, "score_scale": score_scale, "causal": causal}
+    if isinstance(Q, str) and mask is not None:
+        raise TypeError("heads(path) reads masks from the file, as X.mask")
+    if not isinstance(Q, str) and layout is not None:
+        raise TypeError("heads(Q, K, V) takes [n,d] or [h,n,d]; layout is for files")
+    rules = {"sliding": sliding, "softcap": softcap, "sink": sink_logit, "alibi": alibi, "mask": mask, "layout": layout}
+    given = {**options, **rules, "Q": Q, "K": K, "V": V, "score_scale": score_scale, "causal": causal}
     with outlet("heads", "heads", given, out=out, shard=shard, progress=progress, seed=seed) as where:
-        return Diagnoses(Rows(_diagnose(Q, K, V, score_scale, causal, {**options, "where": where})))
+        return Diagnoses(Rows(_diagnose(Q, K, V, score_scale, causal, rules, {**options, "where": where})))
 
 
-def _diagnose(Q: Any, K: Any, V: Any, scale: Optional[float], causal: Optional[bool], options: Any) -> Any:
+def _added(mask: Any) -> Any:
+    """A mask of two dimensions as numbers that are added to scores; booleans are true where a key is seen."""
+    if mask is None:
+        return None
+    mask = np.atleast_2d(np.asarray(mask))
+    return np.where(mask, 0.0, -np.inf) if mask.dtype == bool else mask.astype(float)
+
+
+def _diagnose(Q: Any, K: Any, V: Any, scale: Optional[float], causal: Optional[bool], rules: Any, options: Any) -> Any:
+    rules = {**rules, "mask": _added(rules["mask"])}
     if isinstance(Q, str):
-        return _esscher.heads_of_file(Q, scale, causal, options)
+        return _esscher.heads_of_file(Q, scale, causal, rules, options)
     count = len(Q) if len(np.shape(Q)) == 3 else 1
     if scale is None:
         scale = float(np.shape(Q)[-1]) ** -0.5
     return _esscher.heads_of_arrays(
-        _unstack(Q, count), _unstack(K, count), _unstack(V, count), scale, bool(causal), options
+        _unstack(Q, count), _unstack(K, count), _unstack(V, count), scale, bool(causal), rules, options
     )
 
 

@@ -240,3 +240,43 @@ def test_training_takes_every_option_of_its_optimizer():
     for name, value in (("beta1", 1.0), ("beta2", -0.1), ("epsilon", 0.0), ("weight_decay", -1.0)):
         with pytest.raises(es.ArgumentError, match=name):
             es.train(TASK, **ask, **{name: value})
+
+
+def ess_of(scores):
+    """Effective sample size of the softmax weights of each row, by the formulas."""
+    w = np.exp(scores - scores.max(-1, keepdims=True))
+    return w.sum(-1) ** 2 / (w**2).sum(-1)
+
+
+def test_heads_read_what_the_model_did_before_its_softmax():
+    rng = np.random.default_rng(5)
+    Q, K, V = rng.normal(size=(20, 4)), rng.normal(size=(50, 4)), rng.normal(size=(50, 3))
+    raw = 0.5 * Q @ K.T
+    place = np.arange(30, 50)[:, None] - np.arange(50)[None, :]  # the queries belong to the last keys
+    call = dict(score_scale=0.5, components=[], windows=[])
+    seen = (place >= 0) & (place < 12)
+    (row,) = es.heads(Q, K, V, causal=True, sliding=12, **call)
+    assert row["ess"] == pytest.approx(np.median(ess_of(np.where(seen, raw, -np.inf))))
+    (row,) = es.heads(Q, K, V, softcap=0.7, **call)
+    assert row["ess"] == pytest.approx(np.median(ess_of(0.7 * np.tanh(raw / 0.7))))
+    (row,) = es.heads(Q, K, V, mask=seen, **call)
+    assert row["ess"] == pytest.approx(np.median(ess_of(np.where(seen, raw, -np.inf))))
+    (row,) = es.heads(Q, K, V, mask=np.arange(50) < 40, **call)
+    assert row["ess"] == pytest.approx(np.median(ess_of(raw[:, :40])))
+    (row,) = es.heads(Q, K, V, causal=True, alibi=0.1, **call)
+    assert row["ess"] == pytest.approx(np.median(ess_of(np.where(place >= 0, raw - 0.1 * place, -np.inf))))
+    (row,) = es.heads(Q, K, V, sink_logit=1.0, **call)
+    w = np.exp(raw)
+    top = np.median(w.max(-1) / (w.sum(-1) + np.exp(1.0)))
+    assert row["top_weight"] == pytest.approx(top)
+    with pytest.raises(es.DimensionError, match="mask"):
+        es.heads(Q, K, V, mask=np.ones((3, 50), bool), **call)
+
+
+def test_heads_compare_methods_at_equal_memory():
+    rng = np.random.default_rng(6)
+    Q, K, V = rng.normal(size=(60, 4)), rng.normal(size=(80, 4)), rng.normal(size=(80, 3))
+    (row,) = es.heads(Q, K, V, components=[], windows=[], budgets=[2, 8], gap=5)
+    assert all(r["numbers"] <= 7 * r["budget"] for r in row["budget"])
+    assert [r["budget"] for r in row["budget"] if r["best"]] == [2, 8]
+    assert es.heads(Q, K, V, components=[], windows=[])[0]["budget"] is None

@@ -76,7 +76,7 @@ TEST_F(LoadHeads, ReadsNamedHeadsWithDefaults) {
 }
 
 TEST_F(LoadHeads, UnstacksHeadsAndSharesGroupedKeys) {
-  const Tensors stacked = {{"layer0_q", filled({1, 4, 6, 2}, 0)},
+  const Tensors stacked = {{"layer0_q", filled({4, 6, 2}, 0)},
                            {"layer0_k", filled({2, 6, 2}, 100)},
                            {"layer0_v", filled({2, 6, 2}, 200)},
                            {"layer0_causal", filled({1}, 1)}};
@@ -116,8 +116,11 @@ TEST_F(LoadHeads, NamesTheHeadInEveryError) {
   tensors["a.K"] = array_of(std::vector<float>(10, std::nanf("")), {5, 2});
   EXPECT_THAT(message(safetensors(tensors)), HasSubstr("head a.K"));
   tensors = one_head();
-  tensors["a.causal"] = filled({1}, 1);  // four queries for five keys
-  EXPECT_THAT(message(safetensors(tensors)), HasSubstr("head a"));
+  tensors["a.causal"] = filled({1}, 1);
+  tensors["a.Q"] = filled({6, 2}, 0);  // six queries for five keys
+  EXPECT_THAT(message(safetensors(tensors)),
+              HasSubstr("head a: Q [6,2], K [5,2], V [5,3]: 6 queries of a causal head, expected "
+                        "at most its 5 keys"));
   tensors = one_head();
   tensors["a.q"] = filled({4, 2}, 0);
   EXPECT_THAT(message(safetensors(tensors)), HasSubstr("head a: two tensors for Q"));

@@ -14,13 +14,16 @@ using ::testing::Not;
 
 // A head of 1000 keys with an error of 0.4, far above its control: the keys are not Gaussian.
 HeadEvidence shaped() {
-  return {.n = 1000,
-          .error = 0.4,
-          .unseen = 0.45,
-          .control = 0.1,
-          .linear_from = Length(50),
-          .dominant = 0,
-          .kurtosis = 4};
+  return {
+      .n = 1000,
+      .error = 0.4,
+      .unseen = 0.45,
+      .control = 0.1,
+      .linear_from = Length(50),
+      .dominant = 0,
+      .kurtosis = 4,
+      .excess = ErrorExcess{
+          .error = 0.41, .typical = 0.1, .limit = 0.12, .p = 0.025, .keys = 1000, .queries = 16}};
 }
 
 TEST(Verdict, LinearHereUpToTheTolerance) {
@@ -37,7 +40,9 @@ TEST(Verdict, LinearHereUpToTheTolerance) {
 HeadEvidence gaussian() {
   HeadEvidence head = shaped();
   head.error = 0.3;
-  head.control = 0.2;  // 0.3 is 1.5 times the control: still explained
+  head.control = 0.2;
+  head.excess->error = 0.31;  // not above the limit: explained by the length
+  head.excess->limit = 0.31;
   head.linear_from = Length(12632);
   head.shape = {.departure = 0.05, .typical = 0.06, .limit = 0.09, .harm = 0.173, .power = 0.95};
   return head;
@@ -47,16 +52,27 @@ TEST(Verdict, LinearFromWhereTheLengthExplainsTheErrorAndTheShapeIsGaussian) {
   HeadEvidence head = gaussian();
   const HeadJudgement got = judge(head, 0.1);
   EXPECT_EQ(got.verdict, HeadVerdict::linear_from);
-  EXPECT_EQ(got.words, "linear from L = 12632");
+  EXPECT_EQ(got.words, "linear from L = 12632 if its keys stay Gaussian");
   EXPECT_EQ(got.reason,
-            "error 0.3 is near what 1000 Gaussian keys would show (0.2); the scores depart from "
+            "error 0.3 is not told from that of 1000 Gaussian keys (0.2; 16 queries on 1000 keys: "
+            "0.31, Gaussian keys exceed 0.31 in 5 % of prompts); the scores depart from "
             "Gaussian ones by 0.05 (Gaussian keys exceed 0.09 in 5 % of prompts), and a limit that "
             "errs by 0.173 would have been seen with probability 0.95; if the keys stay so, the "
-            "limit holds within tolerance from L = 12632");
+            "limit holds within tolerance from L = 12632, 13 times the length that was recorded");
   EXPECT_TRUE(length_in_question(head, 0.1));
-  head.control = 0.199;
+  head.excess->limit = 0.309;
   EXPECT_EQ(judge(head, 0.1).verdict, HeadVerdict::linear_within);
   EXPECT_FALSE(length_in_question(head, 0.1));
+  head.control = 0.3;  // an error below the control is not refused
+  EXPECT_EQ(judge(head, 0.1).verdict, HeadVerdict::linear_from);
+}
+
+TEST(Verdict, WithoutATestTheErrorMayBeHalfAsLargeAgain) {
+  HeadEvidence head = gaussian();
+  head.excess.reset();
+  EXPECT_EQ(judge(head, 0.1).verdict, HeadVerdict::too_short);  // nothing could have refused it
+  head.control = 0.199;
+  EXPECT_EQ(judge(head, 0.1).verdict, HeadVerdict::linear_within);
 }
 
 // At the promised length the error of the limit and of the length, one tolerance, add as squares.
@@ -80,13 +96,15 @@ TEST(Verdict, NoLengthWithoutATestOfShapeThatCouldHaveRefused) {
   EXPECT_THAT(judge(head, 0.1).reason, HasSubstr("the shape of the keys was not tested"));
 }
 
-// From control 2/3 on, any error that a linear map can have is "near" it.
+// Where Gaussian keys may err by 1, every error that a linear map can have is theirs.
 TEST(Verdict, NoLengthWhereNoErrorBelowOneCouldBeRefused) {
   HeadEvidence head = gaussian();
   head.error = 0.9;
   head.control = 0.66;
+  head.excess->error = 0.9;
+  head.excess->limit = 0.99;
   EXPECT_EQ(judge(head, 0.1).verdict, HeadVerdict::linear_from);
-  head.control = 0.67;
+  head.excess->limit = 1.01;
   EXPECT_FALSE(length_in_question(head, 0.1));
   const HeadJudgement got = judge(head, 0.1);
   EXPECT_EQ(got.verdict, HeadVerdict::too_short);
@@ -123,6 +141,7 @@ TEST(Verdict, TooShortWhereNoLengthIsEnough) {
   HeadEvidence head = shaped();
   head.error = 0.95;
   head.control = 0.9;
+  head.excess.reset();
   head.linear_from = Length::infinity();
   const HeadJudgement got = judge(head, 0.1);
   EXPECT_EQ(got.verdict, HeadVerdict::too_short);
@@ -170,7 +189,9 @@ TEST(Verdict, LinearWithinWhereTheLimitLeavesAtMostHalf) {
   const HeadJudgement got = judge(head, 0.1);
   EXPECT_EQ(got.verdict, HeadVerdict::linear_within);
   EXPECT_EQ(got.words, "linear within 32 %");
-  EXPECT_THAT(got.reason, HasSubstr("error 0.312 against 0.1 for Gaussian keys"));
+  EXPECT_THAT(got.reason,
+              HasSubstr("error 0.312 against 0.1 for Gaussian keys (16 queries on "
+                        "1000 keys: 0.41, Gaussian keys exceed 0.12 in 5 % of prompts"));
   EXPECT_THAT(got.reason, HasSubstr("one component leaves 0.45, and a mixture of 8 leaves 0.44"));
   head.mixture.reset();
   EXPECT_THAT(judge(head, 0.1).reason, Not(HasSubstr("mixture")));

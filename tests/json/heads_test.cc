@@ -23,6 +23,10 @@ HeadDiagnosis sample() {
   head.gaussian = {.lin = 0.1, .lin_c = 0.3};
   head.gaussian_split = {.lin = 0.2, .lin_c = 0.4};
   head.linear_from = Length(12632);
+  head.control_test_error = 0.31;
+  head.control_test_typical = 0.2;
+  head.control_test_limit = 0.4;
+  head.control_test_p = 0.5;
   head.shape_departure = 0.05;
   head.shape_typical = 0.06;
   head.shape_limit = 0.09;
@@ -78,6 +82,7 @@ TEST(DiagnosisJson, KeysAreTheContract) {
                                             "lin",
                                             "lin_c",
                                             "control_lin_c",
+                                            "control_test",
                                             "mean_only",
                                             "uncentred",
                                             "gaussian",
@@ -92,11 +97,15 @@ TEST(DiagnosisJson, KeysAreTheContract) {
                                             "window",
                                             "window_lengths",
                                             "window_verdict",
+                                            "budget",
+                                            "budget_verdict",
                                             "score_histogram",
                                             "score_mixture",
                                             "verdict",
                                             "verdict_kind",
                                             "reason",
+                                            "causes",
+                                            "why",
                                             "engine"}));
   EXPECT_EQ(got["gaussian"], (Json{{"lin", 0.1}, {"lin_c", 0.3}}));
   EXPECT_EQ(got["tau2_range"], (Json{0.5, 2.5}));
@@ -120,6 +129,8 @@ TEST(DiagnosisJson, KeysAreTheContract) {
                                 {"limit", 0.09},
                                 {"harm", 0.17},
                                 {"power", 0.95}}));
+  EXPECT_EQ(got["control_test"],
+            (Json{{"error", 0.31}, {"typical", 0.2}, {"limit", 0.4}, {"p", 0.5}, {"level", 0.05}}));
   EXPECT_EQ(got["kappa"], (Json{{"value", 3.5}, {"low", 2.5}, {"high", 4.5}}));
   EXPECT_EQ(got["linear_from"], 12632);
   EXPECT_EQ(got["linear_from_text"], "12632");
@@ -133,6 +144,8 @@ TEST(DiagnosisJson, WhatAHeadDoesNotHaveIsNull) {
   head.shape_power.reset();
   EXPECT_TRUE(diagnosis_json(head)["shape"]["power"].is_null());
   head.shape_departure.reset();
+  head.control_test_error.reset();
+  EXPECT_TRUE(diagnosis_json(head)["control_test"].is_null());
   head.kappa_high = std::numeric_limits<double>::infinity();
   EXPECT_TRUE(diagnosis_json(head)["kappa"]["high"].is_null());
   head.kappa.reset();

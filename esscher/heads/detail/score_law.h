@@ -12,6 +12,9 @@ namespace esscher {
 // The scores of all queries on the first chunk of their prompts; zero if no query's scores vary.
 Vector score_histogram(const Head& head, const std::vector<PromptResult>& results);
 
+// The same of given scores, one vector per query.
+Vector score_histogram(const std::vector<Vector>& scores);
+
 // The same density for keys that are drawn from the surrogate: scores are then mixtures of normals.
 Vector score_density(const Surrogate& surrogate, const std::vector<PromptResult>& results);
 

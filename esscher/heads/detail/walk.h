@@ -56,6 +56,10 @@ struct PromptResult {
 std::vector<PromptResult> walk_prompt(const Head& head, const std::vector<Index>& queries,
                                       std::vector<SurrogateModel>& models);
 
+// The same for a head with rules (heads/rules.h); the moments of `models` end on the last query.
+std::vector<PromptResult> walk_ruled(const Head& head, const std::vector<Index>& queries,
+                                     std::vector<SurrogateModel>& models);
+
 // At most 16 of them, evenly spaced: enough for what is simulated or repeated per query.
 std::vector<PromptResult> few_of(const std::vector<PromptResult>& results);
 

@@ -19,13 +19,18 @@ std::vector<WindowRow> window_rows(const Head& head, const HeadOptions& options,
                                    const std::vector<PromptResult>& results,
                                    const std::optional<MixtureFit>& mixture);
 
+// The same for a head with rules (heads/rules.h), without controls and mixtures.
+std::vector<WindowRow> ruled_window_rows(const Head& head, const HeadOptions& options,
+                                         const std::vector<Index>& queries,
+                                         const std::vector<PromptResult>& results);
+
 // The window of options.windows nearest to 16, on prefixes of doubling length up to one chunk.
 // Queries of a causal head are taken from the last quarter of each prefix.
 std::vector<WindowLengthRow> window_length_rows(const Head& head, const HeadOptions& options,
                                                 const std::vector<PromptResult>& results);
 
 // The cheapest row whose error is within the tolerance, in words: "linear beyond 32 keys: error 0.09
-// with 6600 numbers instead of 24576 (tail: finite)"; what the best row leaves if there is none. Rows
+// with 6600 numbers instead of n(d_k + d_v) = 24576 (tail: finite)"; what the best row leaves if there is none. Rows
 // that keep more than half of full_state do not count, nor mixtures, which were fitted to the keys
 // that they stand for.
 std::string window_verdict(const std::vector<WindowRow>& rows, double tolerance, Index full_state);

@@ -46,8 +46,8 @@ class Recording(List[Call]):
 
         Heads are named L0.H0, L0.H1, ..; of several texts (entries of a batch, repeated calls) each has a prefix t0.,
         t1., .. Each has Q, K, V [n,d], scale, causal and, where it is known, W_O [out,dv]. ``rotary`` is the base of rotary
-        positions and their pairs, "interleaved" or "halves". A mask that is neither empty nor causal is refused: such
-        files have no place for it.
+        positions and their pairs, "interleaved" or "halves". A mask that is neither empty nor causal is written as what it
+        adds to the scores, ``mask`` [m,n].
         """
         if os.path.splitext(os.fspath(path))[1] != ".safetensors":
             raise ArgumentError(f"Recording.save: {os.fspath(path)!r}, expected a name that ends in .safetensors")
@@ -57,21 +57,10 @@ class Recording(List[Call]):
         texts = {text: number for number, text in enumerate(sorted(texts))}
         tensors: Dict[str, Any] = {}
         for call in self:
-            _check_savable(call)
             for b in range(call.Q.shape[0]):
                 prefix = f"t{texts[call.repeat, b]}." if len(texts) > 1 else ""
                 tensors.update(_tensors(call, b, prefix, rotary))
         _esscher.write_tensors(os.fspath(path), tensors)
-
-
-def _check_savable(call: Call) -> None:
-    where = f"Recording.save: layer {call.layer}, module {call.module!r}"
-    if call.mask is not None:
-        shape = list(call.mask.shape)
-        raise ArgumentError(f"{where} has a mask of shape {shape}, expected none or a causal one; give texts without padding")
-    if call.causal and call.Q.shape[-2] != call.K.shape[-2]:
-        sizes = f"{call.Q.shape[-2]} queries at the end of {call.K.shape[-2]} keys"
-        raise ArgumentError(f"{where} has {sizes}, expected whole texts: a causal head in a file has as many of both")
 
 
 def _tensors(call: Call, b: int, prefix: str, rotary: Optional[Rotary]) -> Dict[str, Any]:
@@ -82,6 +71,9 @@ def _tensors(call: Call, b: int, prefix: str, rotary: Optional[Rotary]) -> Dict[
         out[f"{name}.Q"] = to_numpy(call.Q[b, h])
         out[f"{name}.K"], out[f"{name}.V"] = (to_numpy(x[b, h // group]) for x in (call.K, call.V))
         out[f"{name}.scale"], out[f"{name}.causal"] = [call.scale], [float(call.causal)]
+        if call.mask is not None:
+            shape = (*call.Q.shape[:3], call.K.shape[2])
+            out[f"{name}.mask"] = to_numpy(call.mask.expand(shape)[b, h])
         if rotary is not None:
             out[f"{name}.rotary"] = [rotary[0], float(rotary_pairs(rotary)), 0.0, 0.0]
         width = call.V.shape[-1]

@@ -1,0 +1,193 @@
+#include "esscher/heads/causes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <map>
+
+#include "esscher/heads/detail/two_clusters.h"
+#include "esscher/heads/rotary.h"
+#include "tests/testing.h"
+
+namespace esscher {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::random_matrix;
+
+constexpr Index kWidth = 5;
+constexpr Index kQueries = 8;
+
+using Keys = std::function<Matrix(const Stream& stream, Index n)>;
+
+Matrix gaussian(const Stream& stream, Index n) { return random_matrix(stream, n, kWidth); }
+
+// Two clusters in turn, three deviations apart along the first coordinate.
+Matrix clustered(const Stream& stream, Index n) {
+  Matrix keys = gaussian(stream, n);
+  for (Index l = 0; l < n; ++l) keys(l, 0) += l * 7 % 2 == 0 ? 2.0 : -2.0;
+  return keys;
+}
+
+// Student's t with four degrees of freedom.
+Matrix heavy(const Stream& stream, Index n) {
+  Matrix keys = gaussian(stream.split(1), n);
+  const Matrix extra = random_matrix(stream.split(2), n, 4);
+  for (Index l = 0; l < n; ++l) keys.row(l) /= std::sqrt(extra.row(l).squaredNorm() / 4);
+  return keys;
+}
+
+Matrix drifting(const Stream& stream, Index n) {
+  Matrix keys = gaussian(stream, n);
+  for (Index l = 0; l < n; ++l) {
+    keys.row(l).array() += 1.0 * static_cast<double>(l) / static_cast<double>(n);
+  }
+  return keys;
+}
+
+// A stationary autoregression: neighbours depend on each other, nothing drifts.
+Matrix dependent(const Stream& stream, Index n) {
+  Matrix keys = gaussian(stream, n);
+  for (Index l = 1; l < n; ++l) keys.row(l) = 0.7 * keys.row(l - 1) + std::sqrt(0.51) * keys.row(l);
+  return keys;
+}
+
+// How often each cause is found among so many prompts.
+std::map<Cause, double> found_shares(const Keys& keys, Index n, int prompts) {
+  std::map<Cause, double> out;
+  const Matrix a = random_matrix(Stream(81, 1), kQueries, kWidth, 0.7);
+  for (int r = 0; r < prompts; ++r) {
+    const Stream stream = Stream(81, 2).split(r);
+    const Matrix K = keys(stream.split(0), n);
+    for (const CauseRow& row : cause_rows({.scores = K * a.transpose()}, stream.split(1))) {
+      out[row.cause] += row.found ? 1.0 / prompts : 0.0;
+    }
+  }
+  return out;
+}
+
+// 200 prompts: the standard error of a share of 5 % is 1.5 %.
+TEST(Causes, IndependentGaussianKeysAreAccusedWithTheStatedProbability) {
+  const auto shares = found_shares(gaussian, 200, 200);
+  for (const Cause cause : {Cause::kurtosis, Cause::tails, Cause::clusters, Cause::drift}) {
+    EXPECT_NEAR(shares.at(cause), 0.05, 4 * std::sqrt(0.05 * 0.95 / 200)) << name(cause);
+  }
+}
+
+TEST(Causes, WhatIsPlantedIsFound) {
+  EXPECT_GT(found_shares(clustered, 400, 30).at(Cause::clusters), 0.9);
+  EXPECT_GT(found_shares(heavy, 400, 30).at(Cause::tails), 0.8);
+  EXPECT_GT(found_shares(heavy, 400, 30).at(Cause::kurtosis), 0.9);
+  EXPECT_GT(found_shares(drifting, 400, 30).at(Cause::drift), 0.9);
+}
+
+// Heavy tails are no clusters, and keys that depend on their neighbours do not drift.
+TEST(Causes, OneCauseIsNotTakenForAnother) {
+  EXPECT_LT(found_shares(heavy, 400, 40).at(Cause::clusters), 0.5);
+  EXPECT_LT(found_shares(dependent, 1000, 60).at(Cause::drift), 0.2);
+}
+
+TEST(Causes, StatisticsAreTheirDefinitions) {
+  const Index n = 120;
+  const Matrix s = random_matrix(Stream(82, 1), n, 3, 2.0).array() + 5;
+  double drift2 = 0, beyond = 0;
+  std::vector<double> kurtosis;
+  for (Index i = 0; i < 3; ++i) {
+    double mean = 0, m2 = 0, m4 = 0, first = 0, second = 0;
+    for (Index l = 0; l < n; ++l) mean += s(l, i) / n;
+    for (Index l = 0; l < n; ++l) m2 += std::pow(s(l, i) - mean, 2) / n;
+    for (Index l = 0; l < n; ++l) {
+      const double x = (s(l, i) - mean) / std::sqrt(m2);
+      m4 += std::pow(x, 4) / n;
+      beyond += std::abs(x) > 3 ? 1 : 0;
+      (l < n / 2 ? first : second) += x / (n / 2);
+    }
+    kurtosis.push_back(m4);
+    drift2 += std::pow(first - second, 2) / 3;
+  }
+  std::sort(kurtosis.begin(), kurtosis.end());
+  EXPECT_TRUE(testing::close(median_kurtosis(s), kurtosis[1], 1e-12));
+  EXPECT_TRUE(testing::close(half_drift(s), std::sqrt(drift2), 1e-12));
+  EXPECT_TRUE(testing::close(tail_ratio(s), beyond / (3 * n) / std::erfc(3 / std::sqrt(2.0)), 1e-12));
+}
+
+// In one dimension, by the densities themselves; far clusters gain what their law says.
+TEST(Causes, TheGainOfClustersIsTheDifferenceOfLogLikelihoods) {
+  const Index n = 20'000;
+  const Matrix noise = random_matrix(Stream(83, 1), 2 * n, 1);
+  Matrix x(n, 1), y(n, 1);
+  for (Index l = 0; l < n; ++l) {
+    x(l, 0) = noise(l, 0) + (l % 2 == 0 ? 3 : -3);
+    y(l, 0) = noise(n + l, 0) + (l % 2 == 0 ? 3 : -3);
+  }
+  double want = 0;
+  for (Index l = 0; l < n; ++l) {
+    const double two = 0.5 * std::exp(-0.5 * std::pow(y(l, 0) - 3, 2)) +
+                       0.5 * std::exp(-0.5 * std::pow(y(l, 0) + 3, 2));
+    want += (std::log(two) + 0.5 * std::log(10.0) + 0.5 * y(l, 0) * y(l, 0) / 10) / n;
+  }
+  EXPECT_NEAR(held_out_gain(x, y), want, 5e-3);
+  EXPECT_GT(want, 0.4);
+}
+
+// Keys that are one vector, turned by their positions, and little noise.
+TEST(Causes, PositionsOfRotaryKeysAreFound) {
+  const Index n = 200;
+  const Rotary rotary{.base = 100, .pairs = RotaryPairs::halves};
+  for (const double mean : {0.0, 2.0}) {
+    Matrix still = random_matrix(Stream(84, 1), n, 6, 0.3);
+    still.array() += mean;
+    CauseInput input{.scores = {}, .rotary = rotary};
+    input.keys = rotated(rotary, still, 0, false);
+    input.a = random_matrix(Stream(84, 2), kQueries, 6, 0.7);
+    input.scores = input.keys * input.a.transpose();
+    for (Index l = 0; l < n; ++l) input.places.push_back(l);
+    bool looked = false;
+    for (const CauseRow& row : cause_rows(input, Stream(1))) {
+      if (row.cause != Cause::position) continue;
+      looked = true;
+      EXPECT_EQ(row.found, mean > 0) << row.text;
+      EXPECT_LE(row.low, row.value);
+      EXPECT_GE(row.high, row.value);
+      if (mean > 0) {
+        EXPECT_GT(row.value, 0.8);
+      }
+    }
+    EXPECT_TRUE(looked);
+  }
+}
+
+TEST(Causes, SharesAndKappaHaveTheirIntervals) {
+  CauseInput input{.scores = Matrix::Zero(3, 1),
+                   .dependence = KeyDependence{.kappa = 4, .low = 2.5, .high = 5.5},
+                   .dominant = 0.8,
+                   .queries = 100};
+  const std::vector<CauseRow> rows = cause_rows(input, Stream(1));
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_TRUE(rows[0].found);
+  EXPECT_EQ(rows[0].value, 4);
+  EXPECT_TRUE(rows[1].found);
+  EXPECT_NEAR(rows[1].low, 0.7112, 1e-3);  // Wilson's interval of 80 in 100
+  EXPECT_NEAR(rows[1].high, 0.8666, 1e-3);
+  EXPECT_THAT(causes_text(rows), HasSubstr("n keys are worth n/4 (95 %: 2.5 to 5.5); one key takes"));
+  input.dominant = 0.5;
+  input.dependence->low = 0.9;
+  EXPECT_THAT(causes_text(cause_rows(input, Stream(1))), HasSubstr("no departure"));
+}
+
+// The interval of kurtosis holds the truth in 95 % of prompts, more or less: blocks are few.
+TEST(Causes, IntervalsHoldTheTruth) {
+  int held = 0;
+  const Matrix a = random_matrix(Stream(81, 1), kQueries, kWidth, 0.7);
+  for (int r = 0; r < 200; ++r) {
+    const Matrix K = gaussian(Stream(85).split(r), 600);
+    const CauseRow row = cause_rows({.scores = K * a.transpose()}, Stream(86).split(r)).front();
+    held += row.low <= 3 && 3 <= row.high ? 1 : 0;
+  }
+  EXPECT_GE(held, 170);
+}
+
+}  // namespace
+}  // namespace esscher
