@@ -18,8 +18,8 @@
 
 namespace esscher {
 
-inline constexpr Index kBudgetKeys = 4096;       // at most; the first ones of a longer prompt
-inline constexpr Index kBudgetPrompts = 16;      // of a causal head
+inline constexpr Index kBudgetKeys = 4096;        // at most; the first ones of a longer prompt
+inline constexpr Index kBudgetPrompts = 16;       // of a causal head
 inline constexpr Index kBudgetCalibration = 128;  // queries, at most
 inline constexpr Index kBudgetTests = 64;         // queries of a head without a mask, at most
 
@@ -29,10 +29,10 @@ struct BudgetRow {
   bool calibrated = false;
   Index numbers = 0;
   Index multiply_adds = 0;
-  double lin = 0, lin_c = 0;    // medians over test queries
-  double lin_c_std_error = 0;   // of the median, from order statistics
-  bool best = false;            // smallest lin_c of this budget
-  bool pareto = false;          // nothing that keeps fewer or as many numbers errs less
+  double lin = 0, lin_c = 0;   // medians over test queries
+  double lin_c_std_error = 0;  // of the median, from order statistics
+  bool best = false;           // smallest lin_c of this budget
+  bool pareto = false;         // nothing that keeps fewer or as many numbers errs less
 
   template <class Row, class Column>
   static void columns(Row& row, Column&& column) {
@@ -66,6 +66,7 @@ std::vector<BudgetRow> budget_rows(const Head& head, const std::vector<Index>& b
 
 // The winner of each budget, and the cheapest row within the tolerance with its numbers and work
 // beside those of softmax: full pairs of d_k + d_v.
-std::string budget_verdict(const std::vector<BudgetRow>& rows, double tolerance, Index full_numbers);
+std::string budget_verdict(const std::vector<BudgetRow>& rows, double tolerance,
+                           Index full_numbers);
 
 }  // namespace esscher

@@ -11,6 +11,7 @@
 #include "esscher/base/parallel.h"
 #include "esscher/estimate/quantile.h"
 #include "esscher/heads/detail/two_clusters.h"
+#include "esscher/heads/detail/visible_moments.h"
 #include "esscher/heads/detail/whitening.h"
 
 namespace esscher {
@@ -19,8 +20,8 @@ namespace {
 constexpr double kBeyondThree = 0.0026997960632601866;  // P(|N(0,1)| > 3)
 constexpr double kTwoSided = 1.96;
 constexpr Index kFewestKeys = 4 * kCauseBlocks;
-constexpr double kMuch = 0.1;   // of the variance, that follows from positions
-constexpr double kMost = 0.5;   // of the queries, that one key dominates
+constexpr double kMuch = 0.1;  // of the variance, that follows from positions
+constexpr double kMost = 0.5;  // of the queries, that one key dominates
 constexpr Index kDirections = 3;
 
 std::string text(double x) { return brief(x, 3); }
@@ -88,8 +89,8 @@ std::vector<double> null_values(Statistic statistic, const Matrix& up, Index n,
 
 // The test: `size` of the value against that of every null value; none may be as large.
 void test_against(const std::vector<double>& null, double (*size)(double), CauseRow& row) {
-  const auto above = std::count_if(null.begin(), null.end(),
-                                   [&](double x) { return size(x) >= size(row.value); });
+  const auto above =
+      std::count_if(null.begin(), null.end(), [&](double x) { return size(x) >= size(row.value); });
   row.typical = median(null);
   row.p = static_cast<double>(1 + above) / static_cast<double>(1 + null.size());
   row.found = above == 0;
@@ -126,8 +127,38 @@ CauseRow tails_row(const Matrix& s, const Matrix& up, const Stream& stream) {
   return row;
 }
 
+// The gain of every key by clusters that were fitted to the blocks of the other parity.
+Vector cluster_gains(const MatrixView& scores) {
+  const Matrix s = centred_rows(scores);
+  const Whitening white = whitening(s.transpose() * s / static_cast<double>(s.rows()));
+  const Matrix x = s * white.down.rightCols(std::min(kDirections, white.down.cols()));
+  std::array<std::vector<Index>, 2> places;
+  for (Index l = 0; l < x.rows(); ++l) {
+    places[static_cast<std::size_t>(l * kCauseBlocks / x.rows() % 2)].push_back(l);
+  }
+  Vector out(x.rows());
+  for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+    const Vector gains = held_out_gains(gathered(x, places[1 - side]), gathered(x, places[side]));
+    for (std::size_t i = 0; i < places[side].size(); ++i) {
+      out(places[side][i]) = gains(static_cast<Index>(i));
+    }
+  }
+  return out;
+}
+
+// The interval is that of the means of blocks.
 CauseRow clusters_row(const Matrix& s, const Matrix& up, const Stream& stream) {
-  CauseRow row = scored(Cause::clusters, cluster_gain, as_it_is, s, up, stream);
+  const Vector gains = cluster_gains(s);
+  const double mean = gains.mean();
+  double squares = 0;
+  for (Index b = 0; b < kCauseBlocks; ++b) {
+    const Index first = block_begin(s.rows(), b);
+    const double block = gains.segment(first, block_begin(s.rows(), b + 1) - first).mean();
+    squares += (block - mean) * (block - mean);
+  }
+  CauseRow row = with_interval(Cause::clusters, mean,
+                               std::sqrt(squares / (kCauseBlocks * (kCauseBlocks - 1.0))));
+  test_against(null_values(cluster_gain, up, s.rows(), stream), as_it_is, row);
   row.text = "two clusters explain unseen keys better than one Gaussian by " + text(row.value) +
              " nats per key" + interval_text(row);
   return row;
@@ -250,30 +281,12 @@ double half_drift(const MatrixView& scores) {
   const Matrix s = standardised(scores);
   if (s.size() == 0 || s.rows() < 2) return 0;
   const Index half = s.rows() / 2;
-  const Vector gap = s.topRows(half).colwise().mean() - s.bottomRows(s.rows() - half).colwise().mean();
+  const Vector gap =
+      s.topRows(half).colwise().mean() - s.bottomRows(s.rows() - half).colwise().mean();
   return gap.norm() / std::sqrt(static_cast<double>(s.cols()));
 }
 
-double cluster_gain(const MatrixView& scores) {
-  const Matrix s = centred_rows(scores);
-  const Whitening white = whitening(s.transpose() * s / static_cast<double>(s.rows()));
-  const Index r = std::min(kDirections, white.down.cols());
-  const Matrix x = s * white.down.rightCols(r);
-  Matrix even(x.rows(), r), odd(x.rows(), r);
-  Index evens = 0, odds = 0;
-  for (Index l = 0; l < x.rows(); ++l) {
-    const Index block = l * kCauseBlocks / x.rows();
-    if (block % 2 == 0) {
-      even.row(evens++) = x.row(l);
-    } else {
-      odd.row(odds++) = x.row(l);
-    }
-  }
-  const double one = held_out_gain(even.topRows(evens), odd.topRows(odds));
-  const double two = held_out_gain(odd.topRows(odds), even.topRows(evens));
-  return (one * static_cast<double>(odds) + two * static_cast<double>(evens)) /
-         static_cast<double>(x.rows());
-}
+double cluster_gain(const MatrixView& scores) { return cluster_gains(scores).mean(); }
 
 std::vector<CauseRow> cause_rows(const CauseInput& input, const Stream& stream) {
   std::vector<CauseRow> rows;

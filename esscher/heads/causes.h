@@ -18,7 +18,7 @@
 // as many random orders of blocks of keys, so that neighbours may depend on each other. The other
 // three are found if their interval lies above 1, a tenth and one half. Power is what the tests
 // measure (tests/heads/causes_test.cc). Intervals of the first four and of position leave out one of
-// kCauseBlocks blocks of keys at a time (jackknife).
+// kCauseBlocks blocks of keys at a time (jackknife); that of clusters is from means of such blocks.
 #pragma once
 
 #include <optional>
@@ -53,9 +53,9 @@ constexpr auto enum_names(Cause) {
 struct CauseRow {
   Cause cause = Cause::kurtosis;
   double value = 0;
-  double low = 0, high = 0;             // 95 % interval
-  std::optional<double> typical = {};   // of Gaussian keys, or of blocks in random order; median
-  std::optional<double> p = {};         // of the test against them
+  double low = 0, high = 0;            // 95 % interval
+  std::optional<double> typical = {};  // of Gaussian keys, or of blocks in random order; median
+  std::optional<double> p = {};        // of the test against them
   bool found = false;
   std::string text;  // a sentence without a full stop
 
@@ -74,10 +74,10 @@ struct CauseRow {
 
 // What the causes are read from.
 struct CauseInput {
-  Matrix scores;                               // [n,queries] in the order of the prompt
+  Matrix scores;  // [n,queries] in the order of the prompt
   std::optional<KeyDependence> dependence = {};
-  double dominant = 0;                         // share of queries, of
-  Index queries = 1;                           // so many
+  double dominant = 0;  // share of queries, of
+  Index queries = 1;    // so many
   // For rotary keys: a [queries,dk], keys [n,dk] and their numbers in the prompt.
   std::optional<Rotary> rotary = {};
   Matrix a = {}, keys = {};

@@ -77,11 +77,10 @@ std::optional<Compressed> mixed(const CompressInput& input, Index numbers, const
   const MixtureFit fit = fit_mixture(keys, k, stream, {.restarts = 1});
   PromptMoments moments(k, origin_k, origin_v);
   moments.add(keys, input.values.rowwise() - origin_v.transpose(), responsibilities(fit, keys));
-  return Compressed{.numbers = k * one,
-                    .multiply_adds = k * (one - 1),
-                    .output = [s = moments.surrogate(fit.floor)](const VectorView& a) {
-                      return s(a);
-                    }};
+  return Compressed{
+      .numbers = k * one,
+      .multiply_adds = k * (one - 1),
+      .output = [s = moments.surrogate(fit.floor)](const VectorView& a) { return s(a); }};
 }
 
 std::optional<Compressed> gaussian_limit(const CompressInput& input, Index numbers) {
@@ -93,11 +92,10 @@ std::optional<Compressed> gaussian_limit(const CompressInput& input, Index numbe
   const Matrix cross = (input.values.rowwise() - mean.transpose()).transpose() *
                        (input.keys.rowwise() - mean_k.transpose()) /
                        static_cast<double>(input.keys.rows());
-  return Compressed{.numbers = dv * (dk + 1),
-                    .multiply_adds = dv * dk,
-                    .output = [mean, cross](const VectorView& a) {
-                      return Vector(mean + cross * a);
-                    }};
+  return Compressed{
+      .numbers = dv * (dk + 1),
+      .multiply_adds = dv * dk,
+      .output = [mean, cross](const VectorView& a) { return Vector(mean + cross * a); }};
 }
 
 // Keys that stay, with their own values.
@@ -119,8 +117,7 @@ Vector expected_attention(const CompressInput& input) {
   const Matrix spread =
       input.keys * moved.transpose() / std::sqrt(static_cast<double>(moved.rows()));
   const Vector size = input.values.rowwise().norm().cwiseMax(1e-300);
-  return input.keys * mean + 0.5 * spread.rowwise().squaredNorm() +
-         size.array().log().matrix();
+  return input.keys * mean + 0.5 * spread.rowwise().squaredNorm() + size.array().log().matrix();
 }
 
 Vector random_order(Index n, const Stream& stream) {

@@ -34,9 +34,9 @@ std::optional<Compressed> random_features(const CompressInput& input, Index numb
   if (numbers < dk + 1 || M < 1) return std::nullopt;
   const Vector mean = input.keys.colwise().mean();
   const Matrix keys = input.keys.rowwise() - mean.transpose();
-  const double ratio = keys.squaredNorm() / static_cast<double>(keys.rows()) /
-                       (input.calibration.squaredNorm() /
-                        static_cast<double>(input.calibration.rows()));
+  const double ratio =
+      keys.squaredNorm() / static_cast<double>(keys.rows()) /
+      (input.calibration.squaredNorm() / static_cast<double>(input.calibration.rows()));
   const double size = ratio > 0 && std::isfinite(ratio) ? std::pow(ratio, 0.25) : 1.0;
   const Matrix directions = orthogonal_directions(M, dk, stream);
   Matrix logs = keys * directions.transpose() / size;

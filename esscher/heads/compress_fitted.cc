@@ -40,16 +40,15 @@ std::optional<Compressed> affine_map(const CompressInput& input, Index numbers) 
   const Matrix B = ridge_solution(A, Y, ridge);  // [dk,dv]
   const Matrix fitted = A * B;
   const Eigensystem e = eigensystem(fitted.transpose() * fitted);
-  const Matrix W = e.vectors.rightCols(rank);        // [dv,rank]
-  const Matrix down = (B * W).transpose();           // [rank,dk]
+  const Matrix W = e.vectors.rightCols(rank);  // [dv,rank]
+  const Matrix down = (B * W).transpose();     // [rank,dk]
   const Vector offset = mean_t - W * (down * mean_a);
   // A map of full rank is kept as it is where that is shorter.
   const Index kept = std::min(dv + rank * (dk + dv), dv + dk * dv);
-  return Compressed{.numbers = kept,
-                    .multiply_adds = kept - dv,
-                    .output = [W, down, offset](const VectorView& a) {
-                      return Vector(offset + W * (down * a));
-                    }};
+  return Compressed{
+      .numbers = kept,
+      .multiply_adds = kept - dv,
+      .output = [W, down, offset](const VectorView& a) { return Vector(offset + W * (down * a)); }};
 }
 
 Vector nonnegative_least_squares(const MatrixView& A, const VectorView& b, double ridge) {

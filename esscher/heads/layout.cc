@@ -53,9 +53,9 @@ StackedHeads unstack_heads(const std::string& where, const Array& array,
   } else if (s.size() == 3) {
     if (!layout && s[0] > s[1]) {
       fail(where, array,
-           "a named layout: hnd for " + std::to_string(s[0]) + " heads of " +
-               std::to_string(s[1]) + " tokens, nhd for " + std::to_string(s[1]) + " heads of " +
-               std::to_string(s[0]) + " tokens");
+           "a named layout: hnd for " + std::to_string(s[0]) + " heads of " + std::to_string(s[1]) +
+               " tokens, nhd for " + std::to_string(s[1]) + " heads of " + std::to_string(s[0]) +
+               " tokens");
     }
     const HeadLayout named = layout.value_or(HeadLayout::hnd);
     if (named == HeadLayout::hnd) return split(array, 1, s[0], s[1], s[2], false);

@@ -43,8 +43,7 @@ class RuledWindows {
   }
 
   [[nodiscard]] WindowParts parts(Index w, Index sinks) const {
-    const std::vector<Index> places =
-        exact_places(static_cast<Index>(seen_.keys.size()), w, sinks);
+    const std::vector<Index> places = exact_places(static_cast<Index>(seen_.keys.size()), w, sinks);
     std::vector<Index> exact;
     Vector s(static_cast<Index>(places.size()));
     for (std::size_t i = 0; i < places.size(); ++i) {
@@ -58,8 +57,8 @@ class RuledWindows {
     out.exact = {.log_mass = top + std::log(weights.sum()) - shift,
                  .value = gathered(V_, exact).transpose() * weights / weights.sum()};
     if (head_.rules.sink) {
-      out.exact = merge(out.exact, {.log_mass = *head_.rules.sink - shift,
-                                    .value = Vector::Zero(head_.dv)});
+      out.exact = merge(out.exact,
+                        {.log_mass = *head_.rules.sink - shift, .value = Vector::Zero(head_.dv)});
     }
     PromptMoments tail = model_.moments;
     PromptMoments window(1, tail.origin_k(), tail.origin_v());
@@ -104,8 +103,7 @@ std::vector<WindowRow> ruled_window_rows(const Head& head, const HeadOptions& op
     for (std::size_t w = 0; w < windows.size(); ++w) {
       const WindowParts parts = study.parts(windows[w], std::min(options.sinks, windows[w]));
       for (std::size_t t = 0; t < kTails.size(); ++t) {
-        errors[w * kTails.size() + t].push_back(
-            (results[i].T - combine(kTails[t], parts)).norm());
+        errors[w * kTails.size() + t].push_back((results[i].T - combine(kTails[t], parts)).norm());
       }
     }
   }

@@ -38,10 +38,10 @@ Matrix log_densities(const Clusters& c, const MatrixView& x) {
   return out;
 }
 
-double mean_log_likelihood(const Matrix& logs) {
+Vector log_likelihoods(const Matrix& logs) {
   const Vector top = logs.rowwise().maxCoeff();
   const Vector sum = (logs.colwise() - top).array().exp().rowwise().sum();
-  return (top.array() + sum.array().log()).mean();
+  return top.array() + sum.array().log();
 }
 
 // Parameters from the share of each row in the first cluster.
@@ -53,15 +53,15 @@ Clusters maximised(const MatrixView& x, const Vector& share) {
                .second = x.transpose() * (Vector::Ones(share.size()) - share) / (n - first),
                .cov = {}};
   Matrix C = x.transpose() * x / n;
-  C -= out.w * out.first * out.first.transpose() +
-       (1 - out.w) * out.second * out.second.transpose();
+  C -=
+      out.w * out.first * out.first.transpose() + (1 - out.w) * out.second * out.second.transpose();
   out.cov = floored(C);
   return out;
 }
 
 }  // namespace
 
-double held_out_gain(const MatrixView& fitted, const MatrixView& unseen) {
+Vector held_out_gains(const MatrixView& fitted, const MatrixView& unseen) {
   const Vector mean = fitted.colwise().mean();
   const Matrix x = fitted.rowwise() - mean.transpose();
   const Matrix y = unseen.rowwise() - mean.transpose();
@@ -77,13 +77,13 @@ double held_out_gain(const MatrixView& fitted, const MatrixView& unseen) {
       const Matrix logs = log_densities(found, x);
       found = maximised(x, 1 / (1 + (logs.col(1) - logs.col(0)).array().exp()));
     }
-    const double likelihood = mean_log_likelihood(log_densities(found, x));
+    const double likelihood = log_likelihoods(log_densities(found, x)).mean();
     if (likelihood > best) {
       best = likelihood;
       two = found;
     }
   }
-  return mean_log_likelihood(log_densities(two, y)) - mean_log_likelihood(log_densities(one, y));
+  return log_likelihoods(log_densities(two, y)) - log_likelihoods(log_densities(one, y));
 }
 
 }  // namespace esscher

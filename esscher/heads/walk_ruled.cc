@@ -94,8 +94,8 @@ class RuledWalk {
         key_share(head_, tail_value(mass, scores, out.n).log_mass + out.a.dot(origin_k_));
     out.errors.push_back((truth - own * (origin_v_ + limit(scores))).norm());
     const bool as_drawn = head_.rules.softcap == 0 && !head_.rules.sink && !head_.rules.bias;
-    out.controls.push_back(
-        model.fit && !model.split && as_drawn ? mixture_control(scores, out.n) : kNoControl);
+    out.controls.push_back(model.fit && !model.split && as_drawn ? mixture_control(scores, out.n)
+                                                                 : kNoControl);
     if (model.split && model.k == 1) {
       out.norm_unseen = truth.norm();
       out.signal_unseen = (truth - share * moments.mean_v()).norm();
@@ -105,8 +105,8 @@ class RuledWalk {
   const Head& head_;
   std::vector<SurrogateModel>& models_;
   Vector origin_k_, origin_v_;
-  Matrix K_;               // [n,dk]
-  Matrix keys_, values_;   // relative to the origins
+  Matrix K_;              // [n,dk]
+  Matrix keys_, values_;  // relative to the origins
   std::vector<VisibleMoments> moments_;
 };
 

@@ -1,6 +1,7 @@
 #include "esscher/report/detail/layer_map.h"
 
 #include <cctype>
+#include <map>
 #include <set>
 
 namespace esscher {
@@ -30,17 +31,28 @@ std::optional<std::pair<int, int>> place_of(const std::string& name) {
   return std::pair(layer, head);
 }
 
-std::optional<Figure> layer_map(Page& page, const std::string& id, const std::vector<MapCell>& cells,
-                                const std::string& title, const std::string& caption) {
-  std::set<std::pair<int, int>> places;
-  Sheet sheet{.columns = {"name", "layer", "head", "value", "verdict"}, .rows = {}};
+std::optional<Figure> layer_map(Page& page, const std::string& id,
+                                const std::vector<MapCell>& cells, const std::string& title,
+                                const std::string& caption) {
+  std::map<std::pair<int, int>, const MapCell*> places;
+  std::set<int> layers, heads;
+  std::set<std::string> models;  // what stands before the place
   for (const MapCell& cell : cells) {
     const auto place = place_of(cell.name);
-    if (!place || !places.insert(*place).second) return std::nullopt;
-    sheet.add(cell.name, std::to_string(place->first), std::to_string(place->second), cell.value,
-              cell.text);
+    if (!place || !places.emplace(*place, &cell).second) return std::nullopt;
+    layers.insert(place->first);
+    heads.insert(place->second);
+    const std::size_t cut = cell.name.rfind(".L");
+    models.insert(cut == std::string::npos ? "" : cell.name.substr(0, cut));
   }
-  if (places.size() < 2) return std::nullopt;
+  if (places.size() < 2 || models.size() > 1 || places.size() != layers.size() * heads.size()) {
+    return std::nullopt;
+  }
+  Sheet sheet{.columns = {"name", "layer", "head", "value", "verdict"}, .rows = {}};
+  for (const auto& [place, cell] : places) {
+    sheet.add(cell->name, std::to_string(place.first), std::to_string(place.second), cell->value,
+              cell->text);
+  }
   page.datasets[id] = std::move(sheet);
   return Figure{.id = id,
                 .chart = HeatmapChart{.data = id,

@@ -164,9 +164,11 @@ TEST(Compress, TheLimitAndMixturesAreTheirFormulas) {
   const Vector mean_k = x.keys.colwise().mean();
   Vector want = mean;
   for (Index l = 0; l < 300; ++l) {
-    want += (x.keys.row(l).transpose() - mean_k).dot(a) * (x.values.row(l).transpose() - mean) / 300;
+    want +=
+        (x.keys.row(l).transpose() - mean_k).dot(a) * (x.values.row(l).transpose() - mean) / 300;
   }
-  EXPECT_TRUE(testing::close(compress(Compression::limit, x, 1000, Stream(1))->output(a), want, 1e-12));
+  EXPECT_TRUE(
+      testing::close(compress(Compression::limit, x, 1000, Stream(1))->output(a), want, 1e-12));
   const Index one = 1 + kDk + kDk * (kDk + 1) / 2 + kDv * (kDk + 1);
   const auto mixture = compress(Compression::mixture, x, 3 * one, Stream(1));
   EXPECT_EQ(mixture->numbers, 3 * one);
@@ -228,8 +230,8 @@ TEST(Compress, TheAffineMapIsTheRidgeRegressionAndItsBestLowRank) {
   const Matrix fitted = A * B;
   Vector v = Vector::Ones(kDv);
   for (int i = 0; i < 500; ++i) v = (fitted.transpose() * (fitted * v)).normalized();
-  EXPECT_TRUE(testing::close((fitted - A * B1).norm(),
-                             (fitted - fitted * v * v.transpose()).norm(), 1e-9));
+  EXPECT_TRUE(
+      testing::close((fitted - A * B1).norm(), (fitted - fitted * v * v.transpose()).norm(), 1e-9));
 }
 
 // The conditions of Karush, Kuhn and Tucker are necessary and sufficient.
@@ -274,8 +276,7 @@ TEST(Compress, MatchedKeysReproduceTheCalibration) {
   Matrix chosen(5, kDv);
   for (Index j = 0; j < 5; ++j) chosen.row(j) = x.values.row(keys[static_cast<std::size_t>(j)]);
   const double ridge = 1e-2 * P.squaredNorm() / 5;
-  const Matrix gradient =
-      P.transpose() * (P * got.values - T) + ridge * (got.values - chosen);
+  const Matrix gradient = P.transpose() * (P * got.values - T) + ridge * (got.values - chosen);
   EXPECT_LT(gradient.norm(), 1e-9 * (P.transpose() * T).norm());
 }
 
@@ -363,9 +364,9 @@ TEST(Budget, SplitsHaveAGapAndTestQueriesAreUnseen) {
     EXPECT_EQ(split.test.size(), 1u);
   }
   EXPECT_EQ(query_splits(causal, 20).size(), 16u);
-  const Head whole = make_head("w", random_matrix(Stream(76, 1), 100, 3),
-                               random_matrix(Stream(76, 2), 50, 3),
-                               random_matrix(Stream(76, 3), 50, 3), 1.0, false);
+  const Head whole =
+      make_head("w", random_matrix(Stream(76, 1), 100, 3), random_matrix(Stream(76, 2), 50, 3),
+                random_matrix(Stream(76, 3), 50, 3), 1.0, false);
   const auto splits = query_splits(whole, -1);
   ASSERT_EQ(splits.size(), 1u);
   EXPECT_GE(splits[0].test.front() - splits[0].calibration.back(), 12);

@@ -13,8 +13,8 @@
 #include "esscher/estimate/quantile.h"
 #include "esscher/heads/diagnose.h"
 #include "esscher/heads/load.h"
-#include "esscher/io/safetensors.h"
 #include "esscher/io/npy.h"
+#include "esscher/io/safetensors.h"
 #include "tests/testing.h"
 
 namespace esscher {
@@ -35,9 +35,7 @@ Arrays some_arrays(Index m, Index n) {
           .V = random_matrix(Stream(61, 3), n, 3).array() + 0.2};
 }
 
-Head head_of(const Arrays& x, bool causal) {
-  return make_head("h", x.Q, x.K, x.V, 0.6, causal);
-}
+Head head_of(const Arrays& x, bool causal) { return make_head("h", x.Q, x.K, x.V, 0.6, causal); }
 
 // What a rule says of query i and key l: the score that enters the softmax, or -inf.
 using Score = std::function<double(Index i, Index l, double raw)>;
@@ -146,8 +144,8 @@ TEST(HeadRules, ASinkLogitIsAKeyOfValueZero) {
   const Arrays x = some_arrays(20, 60);
   Head head = head_of(x, false);
   head.rules.sink = 3.5;
-  expect_figures(head,
-                 brute_force(head, x, [](Index, Index, double raw) { return raw; }, 3.5));
+  expect_figures(head, brute_force(
+                           head, x, [](Index, Index, double raw) { return raw; }, 3.5));
 }
 
 TEST(HeadRules, MasksAddAndHide) {
@@ -162,9 +160,8 @@ TEST(HeadRules, MasksAddAndHide) {
     for (Index l = 0; l < 60; ++l) out(l) = bias(i, l);
     return out;
   };
-  expect_figures(head, brute_force(head, x, [&](Index i, Index l, double raw) {
-                   return raw + bias(i, l);
-                 }));
+  expect_figures(
+      head, brute_force(head, x, [&](Index i, Index l, double raw) { return raw + bias(i, l); }));
 }
 
 // The score -slope (p - l) of ALiBi, with one more coordinate of the keys.
@@ -249,9 +246,7 @@ TEST(HeadRules, AWindowOfAllSeenKeysIsExact) {
 TEST(HeadRules, QueriesThatSeeNothingAreLeftOutOrNamed) {
   const Arrays x = some_arrays(20, 30);
   Head head = head_of(x, false);
-  head.rules.bias = [](Index i) {
-    return Vector(Vector::Constant(30, i < 5 ? kHidden : 0.0));
-  };
+  head.rules.bias = [](Index i) { return Vector(Vector::Constant(30, i < 5 ? kHidden : 0.0)); };
   EXPECT_EQ(default_queries(head).front(), 5);
   HeadOptions options;
   options.components = {};
@@ -294,8 +289,8 @@ class Layouts : public ::testing::Test {
             std::map<char, Index> at = {{'b', b}, {'h', h}, {'n', n}, {'d', d}};
             Index place = 0;
             for (const char c : layout) place = place * extent[c] + at[c];
-            values[static_cast<std::size_t>(place)] =
-                static_cast<float>(start + static_cast<double>(((b * heads + h) * kN + n) * kD + d));
+            values[static_cast<std::size_t>(place)] = static_cast<float>(
+                start + static_cast<double>(((b * heads + h) * kN + n) * kD + d));
           }
         }
       }
@@ -320,7 +315,8 @@ class Layouts : public ::testing::Test {
     const std::map<std::string, Array> tensors = {{"x.Q", stored(layout, kH, 1, dtype)},
                                                   {"x.K", stored(layout, kG, 2, dtype)},
                                                   {"x.V", stored(layout, kG, 3, dtype)}};
-    write_file(path, encode_safetensors(tensors, named ? Metadata{{"layout", layout}} : Metadata{}));
+    write_file(path,
+               encode_safetensors(tensors, named ? Metadata{{"layout", layout}} : Metadata{}));
     return path;
   }
 };
@@ -356,15 +352,13 @@ TEST_F(Layouts, FourDimensionsAreNeverGuessed) {
   EXPECT_EQ(load_heads(path, {.layout = HeadLayout::bnhd}).size(), 8u);
   // Read the other way round, there are more queries than keys.
   EXPECT_THAT(
-      testing::message_of<FileError>([&] {
-        return load_heads(path, {.causal = true, .layout = HeadLayout::bhnd});
-      }),
+      testing::message_of<FileError>(
+          [&] { return load_heads(path, {.causal = true, .layout = HeadLayout::bhnd}); }),
       HasSubstr("Q [2,6,4,3], K [2,6,2,3], V [2,6,2,3] in the layout bhnd: 4 queries of a causal "
                 "head, expected at most its 2 keys"));
-  EXPECT_THAT(testing::message_of<FileError>([&] {
-                return load_heads(path, {.layout = HeadLayout::hnd});
-              }),
-              HasSubstr("shape [2,6,4,3], expected [n,d] or stacked heads in the layout hnd"));
+  EXPECT_THAT(
+      testing::message_of<FileError>([&] { return load_heads(path, {.layout = HeadLayout::hnd}); }),
+      HasSubstr("shape [2,6,4,3], expected [n,d] or stacked heads in the layout hnd"));
 }
 
 TEST_F(Layouts, MoreHeadsThanTokensMustBeMeant) {

@@ -72,6 +72,54 @@ TEST(HeadsPage, HasAnOverviewAndASectionPerHead) {
   EXPECT_THAT(page.sections[1].figures[0].caption, HasSubstr("not be within the tolerance before"));
 }
 
+// Names that say layer and head make a map; others do not.
+TEST(HeadsPage, HeadsOfLayersAreAMap) {
+  std::vector<HeadDiagnosis> heads;
+  for (const char* name : {"m.L0.H0", "m.L0.H1", "m.L1.H0", "m.L1.H1"}) {
+    heads.push_back(head_with(name, HeadVerdict::too_short, "too short to say"));
+  }
+  heads[2].window =
+      std::vector<WindowRow>{{.w = 8, .tail = Tail::finite, .lin_c = 0.3, .state = 9}};
+  const Page page = heads_page(heads);
+  const Sheet& map = page.datasets.at("map");
+  ASSERT_EQ(map.rows.size(), 4u);
+  EXPECT_EQ(map.rows[2][1], Value(std::string("1")));
+  EXPECT_EQ(map.rows[2][2], Value(std::string("0")));
+  EXPECT_EQ(map.rows[2][3], Value(0.3));  // the window
+  EXPECT_EQ(map.rows[3][3], Value(0.5));  // the limit
+  heads[1].name = "m.L0.H0";              // twice the same place
+  EXPECT_EQ(heads_page(heads).datasets.count("map"), 0u);
+  heads[1].name = "encoder";
+  EXPECT_EQ(heads_page(heads).datasets.count("map"), 0u);
+}
+
+TEST(HeadsPage, BudgetsAndCausesHaveTheirTables) {
+  HeadDiagnosis head = head_with("a", HeadVerdict::too_short, "too short to say");
+  head.budget = std::vector<BudgetRow>{{.budget = 4,
+                                        .method = Compression::window_mean,
+                                        .numbers = 30,
+                                        .multiply_adds = 40,
+                                        .lin_c = 0.2,
+                                        .best = true,
+                                        .pareto = true},
+                                       {.budget = 4, .method = Compression::uniform, .lin_c = 2}};
+  head.budget_verdict = "best: 4: window_mean 0.2";
+  head.causes = std::vector<CauseRow>{{.cause = Cause::drift,
+                                       .value = 0.4,
+                                       .low = 0.3,
+                                       .high = 0.5,
+                                       .found = true,
+                                       .text = "drift"}};
+  head.why = "drift";
+  const Page page = heads_page({head});
+  const Section& section = page.sections[1];
+  ASSERT_EQ(section.tables.size(), 4u);
+  EXPECT_EQ(section.tables[2].sheet.rows.front().front(), Value(std::string("drift")));
+  EXPECT_EQ(section.tables[3].sheet.rows.size(), 2u);
+  EXPECT_EQ(section.text, "Error 0.5. Why: drift.");
+  EXPECT_EQ(page.datasets.at("budget-head-0").rows.size(), 1u);  // only what is on the front
+}
+
 // The test of shape has its two rows where it was made, the power where it was needed.
 TEST(HeadsPage, TheTestOfShapeIsShownWithItsPower) {
   const auto rows = [](const HeadDiagnosis& head) {

@@ -8,8 +8,8 @@
 
 namespace esscher {
 
-// Mean log-likelihood of `unseen` [m,d] under two clusters that were fitted to `fitted` [n,d], minus
-// that under one Gaussian fitted to the same.
-double held_out_gain(const MatrixView& fitted, const MatrixView& unseen);
+// Log-densities of the rows of `unseen` [m,d] under two clusters that were fitted to `fitted` [n,d],
+// minus those under one Gaussian fitted to the same; [m].
+Vector held_out_gains(const MatrixView& fitted, const MatrixView& unseen);
 
 }  // namespace esscher

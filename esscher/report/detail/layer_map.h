@@ -19,8 +19,9 @@ struct MapCell {
   std::string text = {};  // for the tooltip
 };
 
-// One cell per head. None unless every name has a place of its own and there are several.
-std::optional<Figure> layer_map(Page& page, const std::string& id, const std::vector<MapCell>& cells,
-                                const std::string& title, const std::string& caption);
+// One cell per head. None unless the names are those of every head of some layers of one model.
+std::optional<Figure> layer_map(Page& page, const std::string& id,
+                                const std::vector<MapCell>& cells, const std::string& title,
+                                const std::string& caption);
 
 }  // namespace esscher
