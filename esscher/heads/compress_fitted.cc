@@ -1,9 +1,9 @@
 // Methods that are fitted to the outputs of calibration queries.
-#include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
+#include "esscher/base/cholesky.h"
 #include "esscher/base/eigensystem.h"
 #include "esscher/heads/compress.h"
 #include "esscher/heads/detail/compress_parts.h"
@@ -19,7 +19,8 @@ constexpr int kSweeps = 500;
 Matrix ridge_solution(const Matrix& X, const Matrix& Y, double ridge) {
   Matrix gram = X.transpose() * X;
   gram.diagonal().array() += ridge;
-  return gram.ldlt().solve(X.transpose() * Y);
+  // A ridge of 0 means that nothing varies; then there is nothing to fit.
+  return solve_positive(gram, X.transpose() * Y).value_or(Matrix::Zero(X.cols(), Y.cols()));
 }
 
 }  // namespace
