@@ -106,9 +106,9 @@ def _bias(given: Optional[Mapping[str, Any]]) -> Tuple[str, float, int, Optional
 class Prompt(Recorded, _esscher.Prompt):
     """What a prompt holds: groups of tokens drawn from laws, tokens that are given, the query itself, sinks, positions.
 
-    ``groups`` is a law, a ``Group``, or a list of them. ``given`` [g,d] are tokens at the start. With ``include_query``
-    the query is the last token (self-attention). ``sink_logits`` are logits without a token, whose value is 0;
-    -inf is none. ``bias`` is added to scores by the distance from the end, as in TOML:
+    ``groups`` is a law, a ``Group``, or a list of them; tokens [n,d] as a law are drawn with replacement. ``given`` [g,d]
+    are tokens as they are, at the start. With ``include_query`` the query is the last token (self-attention).
+    ``sink_logits`` are logits without a token, whose value is 0; -inf is none. ``bias`` is added to scores by the distance from the end, as in TOML:
     ``{"kind": "alibi", "slope": x}``, ``{"kind": "window", "width": n}`` or ``{"kind": "table", "values": [..]}``.
 
     A Prompt is taken by ``attend``, ``expected_output``, ``mean_square_error``, ``concentration``, ``shortest_length``
