@@ -91,7 +91,7 @@ EngineChoice choose_by_nodes(Engine asked, const Prompt& prompt, bool covariance
   if (asked == Engine::exact && !no_exact.empty()) refuse(asked, no_exact);
   if (asked == Engine::sampled && !no_sampled.empty()) refuse(asked, no_sampled);
   if (asked == Engine::exact) return {asked, what + ": exact, no token is sampled"};
-  const EngineChoice sampled{Engine::sampled, what + ": scores are sampled (exact in law)"};
+  EngineChoice sampled{Engine::sampled, what + ": scores are sampled (exact in law)"};
   if (asked == Engine::sampled) return sampled;
   if (asked == Engine::direct) return {asked, what + ": tokens are drawn"};
   const bool served = no_exact.empty() && reaches();

@@ -138,7 +138,7 @@ class Sweep {
     const double u0 = u_at(start);
     double total = 0, offset = 0, given = 0, score = 0;
     const auto add = [&](long i) {
-      const PromptAt at = read(i);
+      PromptAt at = read(i);
       if (!(at.log_P > kLogEnd)) return at;
       const double u = u_at(i), P = steps_.u * std::exp(at.log_P);
       const Vector value = at.small ? at.rest + std::exp(u + top_) * linear_ : at.value;
