@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "esscher/base/parallel.h"
 #include "esscher/risk/risk.h"
 #include "esscher/training/flow.h"
 #include "esscher/training/start.h"
@@ -38,6 +39,26 @@ BENCHMARK(ExactGradient)
     ->RangeMultiplier(1000)
     ->Range(10, 10000000000)
     ->Unit(benchmark::kMicrosecond);
+
+// R_L and its gradient over 2^20 nodes at L = 10^9.
+void MillionNodes(benchmark::State& state) {
+  set_thread_count(static_cast<int>(state.range(0)));
+  const LinearRegressionTask task = paper_task();
+  RiskOptions options;
+  options.log2_nodes = 20;
+  const RiskFunction risk = risk_function(task, ModelKind::softmax, 1'000'000'000, options);
+  Readout at = balanced_start(5, 0.5), gradient;
+  at.r(0) = 0.1;
+  at.U(5, 0) = 0.1;  // scores read labels, so tasks are not averaged over by hand
+  for (auto _ : state) benchmark::DoNotOptimize(risk(at, &gradient));
+  set_thread_count(0);
+}
+BENCHMARK(MillionNodes)
+    ->Arg(1)
+    ->Arg(2)
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime()
+    ->MeasureProcessCPUTime();
 
 void FlowToStationarity(benchmark::State& state) {
   const LinearRegressionTask task = paper_task();

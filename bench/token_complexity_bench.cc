@@ -5,11 +5,17 @@
 // bench/token_complexity_numpy.py. The simulated answer is checked against the exact one first.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <cmath>
+#include <span>
 #include <vector>
 
+#include "esscher/base/parallel.h"
+#include "esscher/concentration/length.h"
 #include "esscher/concentration/study.h"
 #include "esscher/measure/gaussian.h"
+#include "esscher/random/stream.h"
+#include "esscher/simd/exp.h"
 
 namespace {
 
@@ -57,5 +63,52 @@ void simulated(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(whole_study(Engine::sampled));
 }
 BENCHMARK(simulated)->Unit(benchmark::kSecond)->UseRealTime()->Iterations(1);
+
+// The shortest certified prompt for Gaussian tokens in d = 64, one thread, CPU time.
+void certified_length(benchmark::State& state) {
+  set_thread_count(1);
+  const Matrix I = Matrix::Identity(64, 64);
+  const Problem isotropic{Gaussian(I), Attention::from_uv(0.1 * I, I), AnyMeasure(Gaussian(I))};
+  LengthOptions wanted;
+  for (auto _ : state) {
+    const LengthAnswer answer = shortest_length(isotropic, wanted);
+    if (answer.status != LengthStatus::certified) state.SkipWithError("not certified");
+  }
+  set_thread_count(0);
+}
+BENCHMARK(certified_length)->Unit(benchmark::kMillisecond);
+
+// Whole tokens: 64 queries with 24 prompts each to L = 16384 in d = 6, one thread, CPU time; and what
+// the normals of these tokens cost.
+constexpr std::int64_t kDirectQueries = 64, kDirectPrompts = 24, kDirectLength = 16384;
+
+void direct(benchmark::State& state) {
+  set_thread_count(1);
+  const Matrix I = Matrix::Identity(6, 6);
+  const Problem small{Gaussian(I), Attention::from_uv(0.5 * I, I), AnyMeasure(Gaussian(I))};
+  StudyOptions o;
+  o.lengths = {16, 64, 256, 1024, 4096, kDirectLength};
+  o.metrics = {Metric::output};
+  if (state.range(0) != 0) o.metrics = {Metric::output, Metric::grad_v, Metric::grad_u};
+  o.engine = Engine::direct;
+  o.queries = kDirectQueries;
+  o.replicates = kDirectPrompts;
+  for (auto _ : state) benchmark::DoNotOptimize(study(small, o).rows.back().value);
+  set_thread_count(0);
+}
+BENCHMARK(direct)->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond);
+
+void normals_and_exponentials(benchmark::State& state) {
+  std::vector<double> normals(6 * 256), scores(256);
+  for (auto _ : state) {
+    for (std::int64_t i = 0; i < kDirectQueries * kDirectPrompts * kDirectLength / 256; ++i) {
+      Stream(7).fill_normal(static_cast<std::uint64_t>(i) * normals.size(), normals);
+      std::copy_n(normals.begin(), scores.size(), scores.begin());
+      simd::exp_array(std::span<const double>(scores), std::span<double>(scores));
+      benchmark::DoNotOptimize(scores.data());
+    }
+  }
+}
+BENCHMARK(normals_and_exponentials)->Unit(benchmark::kMillisecond);
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <complex>
 #include <limits>
 #include <numbers>
+#include <type_traits>
 
 #include "esscher/base/error.h"
 #include "esscher/base/parallel.h"
@@ -62,16 +63,65 @@ double TauLaw::mean() const {
   return c0_ + (lambda_i_.array() * (1 + shift_.array().square())).sum();
 }
 
+namespace {
+
+// Sum of log w_i, on the branch that is continuous along the contour. Logarithms take longer than
+// anything else here, so it is the logarithm of products of up to kFactors numbers.
+class LogProduct {
+ public:
+  // The contour does not meet the cut w <= 0. With Im s >= 0 every argument lies in (-pi, 0], so the
+  // product turns clockwise by less than half a turn at a time and has crossed the cut if its
+  // imaginary part becomes positive.
+  void multiply(Complex w) {
+    const double size = std::abs(w.real()) + std::abs(w.imag());
+    const bool extreme = !(size > 1e-36 && size < 1e36);
+    if (extreme) flush();
+    const Complex next(product_.real() * w.real() - product_.imag() * w.imag(),
+                       product_.real() * w.imag() + product_.imag() * w.real());
+    if (product_.imag() <= 0 && next.imag() > 0) turns_ += 1;
+    product_ = next;
+    if (extreme || ++factors_ == kFactors) flush();
+  }
+  Complex sum() {
+    flush();
+    return sum_;
+  }
+
+ private:
+  static constexpr int kFactors = 8;  // of size 1e-36 to 1e36, so products stay in range
+
+  void flush() {
+    // On the cut itself the argument is -pi, because the product comes from below.
+    if (product_.imag() == 0) product_ = Complex(product_.real(), -0.0);
+    sum_ += std::log(product_) - Complex(0, 2 * std::numbers::pi * turns_);
+    product_ = 1;
+    factors_ = turns_ = 0;
+  }
+
+  Complex product_ = 1, sum_ = 0;
+  int factors_ = 0, turns_ = 0;
+};
+
+}  // namespace
+
 template <class Scalar>
 Scalar TauLaw::log_mgf(Scalar s) const {
+  if constexpr (std::is_same_v<Scalar, Complex>) {
+    if (s.imag() < 0) return std::conj(log_mgf(std::conj(s)));
+  }
+  LogProduct logarithms;
   Scalar sum(0);
   for (Index i = 0; i < lambda_i_.size(); ++i) {
     if (lambda_i_[i] == 0) continue;
     const Scalar w = 1.0 - 2.0 * lambda_i_[i] * s;
-    // The principal branch is the right one, because the contour does not meet the cut w <= 0.
-    sum += -0.5 * std::log(w) + s * (lambda_i_[i] * shift_[i] * shift_[i]) / w;
+    logarithms.multiply(w);
+    if (shift_[i] != 0) sum += s * (lambda_i_[i] * shift_[i] * shift_[i]) / w;
   }
-  return sum;
+  if constexpr (std::is_same_v<Scalar, Complex>) {
+    return sum - 0.5 * logarithms.sum();
+  } else {
+    return sum - 0.5 * logarithms.sum().real();
+  }
 }
 
 TauLaw::Cumulants TauLaw::cumulants(double s) const {

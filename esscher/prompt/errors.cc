@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "esscher/base/error.h"
+#include "esscher/measure/gaussian.h"
 #include "esscher/measure/gaussian_view.h"
+#include "esscher/prompt/detail/prefix_tilt.h"
 #include "esscher/prompt/detail/replicates.h"
 #include "esscher/prompt/engine.h"
 #include "esscher/prompt/exact_mixture.h"
@@ -15,6 +18,7 @@
 namespace esscher {
 namespace {
 
+using detail::PrefixTilt;
 using detail::PromptError;
 using detail::Question;
 using detail::replicate_errors;
@@ -35,44 +39,6 @@ Table exact_errors(const Question& ask) {
   return table;
 }
 
-// Running tilted sums of one prompt, read at every length asked for. The monoid of tilt/state.h has
-// no sum of squared weights and recentres its covariance at every token, which costs more here: the
-// tokens are centred at the limit already.
-class PrefixTilt {
- public:
-  PrefixTilt(const Vector& a, bool covariance) : a_(a), covariance_(covariance) {
-    S1_ = Vector::Zero(a.size());
-    if (covariance) S2_ = Matrix::Zero(a.size(), a.size());
-  }
-  void add(const VectorView& x) {  // x is centred at m_a, so that the sums below are small
-    const double s = a_.dot(x);
-    if (s > top_) {
-      const double shrink = std::exp(top_ - s);
-      S0_ *= shrink;
-      S00_ *= shrink * shrink;
-      S1_ *= shrink;
-      if (covariance_) S2_ *= shrink;
-      top_ = s;
-    }
-    const double w = std::exp(s - top_);
-    S0_ += w;
-    S00_ += w * w;
-    S1_ += w * x;
-    if (covariance_) S2_.noalias() += w * x * x.transpose();
-  }
-  [[nodiscard]] Vector mean() const { return S1_ / S0_; }
-  [[nodiscard]] Matrix cov() const { return S2_ / S0_ - mean() * mean().transpose(); }
-  [[nodiscard]] double weights2() const { return S00_ / (S0_ * S0_); }
-
- private:
-  Vector a_;
-  bool covariance_;
-  double top_ = -std::numeric_limits<double>::infinity();
-  double S0_ = 0, S00_ = 0;
-  Vector S1_;
-  Matrix S2_;
-};
-
 Table sampled_errors(const Question& ask, std::int64_t replicates, const Stream& stream) {
   const Matrix R =
       ask.covariance() ? Matrix(ask.attention.V().transpose()) : Matrix(ask.attention.dim(), 0);
@@ -88,6 +54,66 @@ Table sampled_errors(const Question& ask, std::int64_t replicates, const Stream&
   });
 }
 
+// Whole prompts of a law, token by token, in the coordinates in which they are drawn: a Gaussian
+// token is m + F g, and the white g is tilted by F'a instead.
+class DirectPrompts {
+ public:
+  DirectPrompts(const Question& ask) : ask_(ask), gaussian_(ask.mu.as<Gaussian>()) {
+    a_ = ask.attention.tilt(ask.z);
+    m_ = ask.mu.tilted_mean(a_);
+    if (ask.covariance()) C_ = ask.mu.tilted_cov(a_);
+    if (gaussian_ != nullptr) a_ = m_ = gaussian_->factor().transpose() * a_;
+  }
+
+  std::vector<PromptError> operator()(const Stream& stream) const {
+    PrefixTilt tilt(a_, m_, ask_.covariance());
+    std::vector<PromptError> errors;
+    if (gaussian_ != nullptr) {
+      constexpr Index kTokens = 256;  // at a time; normals are addressed, so the cut is free
+      const Index k = a_.size();
+      std::vector<double> normals(static_cast<std::size_t>(kTokens * k));
+      std::int64_t l = 0;
+      for (const std::int64_t L : ask_.lengths) {
+        for (; l < L;) {
+          const auto now = std::min<std::int64_t>(kTokens, L - l);
+          stream.fill_normal(static_cast<std::uint64_t>(l * k),
+                             std::span(normals).first(static_cast<std::size_t>(now * k)));
+          tilt.add(normals.data(), now);
+          l += now;
+        }
+        errors.push_back(error_of(tilt));
+      }
+      return errors;
+    }
+    const Empirical prompt = ask_.mu.sample(stream, ask_.lengths.back());
+    std::int64_t l = 0;
+    for (const std::int64_t L : ask_.lengths) {
+      tilt.add(prompt.tokens().row(l).data(), L - l);
+      l = L;
+      errors.push_back(error_of(tilt));
+    }
+    return errors;
+  }
+
+ private:
+  [[nodiscard]] PromptError error_of(const PrefixTilt& tilt) const {
+    const bool covariance = ask_.covariance();
+    PromptError out{tilt.mean(), covariance ? tilt.cov() : Matrix(), tilt.weights2()};
+    if (gaussian_ != nullptr) {
+      const Matrix& F = gaussian_->factor();
+      out.dm = F * out.dm;
+      if (covariance) out.VdC = F * out.VdC * F.transpose();
+    }
+    if (covariance) out.VdC = (ask_.attention.V() * (out.VdC - C_)).eval();
+    return out;
+  }
+
+  const Question& ask_;
+  const Gaussian* gaussian_;
+  Vector a_, m_;  // tilt and limit, white if the law is Gaussian
+  Matrix C_;      // of the tokens
+};
+
 Table direct_errors(const Question& ask, std::int64_t replicates, const Stream& stream) {
   const std::int64_t longest = ask.lengths.back();
   if (static_cast<double>(longest) * static_cast<double>(ask.mu.dim()) * sizeof(double) >
@@ -96,22 +122,9 @@ Table direct_errors(const Question& ask, std::int64_t replicates, const Stream& 
                           " whole tokens does not fit in memory; the exact and sampled engines "
                           "serve Gaussian measures at this length");
   }
-  const Matrix& V = ask.attention.V();
-  const Vector a = ask.attention.tilt(ask.z);
-  const Vector m = ask.mu.tilted_mean(a);
-  const bool covariance = ask.covariance();
-  const Matrix C = covariance ? ask.mu.tilted_cov(a) : Matrix();
+  const DirectPrompts prompts(ask);
   return replicate_errors(ask, replicates, [&](std::int64_t r) {
-    const Empirical prompt = ask.mu.sample(stream.split(static_cast<std::uint64_t>(r)), longest);
-    PrefixTilt tilt(a, covariance);
-    std::vector<PromptError> errors;
-    std::int64_t l = 0;
-    for (const std::int64_t L : ask.lengths) {
-      for (; l < L; ++l) tilt.add(prompt.tokens().row(l).transpose() - m);
-      errors.push_back(
-          {tilt.mean(), covariance ? Matrix(V * (tilt.cov() - C)) : Matrix(), tilt.weights2()});
-    }
-    return errors;
+    return prompts(stream.split(static_cast<std::uint64_t>(r)));
   });
 }
 

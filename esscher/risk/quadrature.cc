@@ -32,25 +32,36 @@ struct SoftmaxRisk::Impl {
 
 namespace {
 
-// (U, r) in the letters of the header at all nodes.
+// (U, r) in the letters of the header at all nodes. They are made in blocks, in parallel, so that
+// what one block needs stays in cache.
 struct Letters {
   Letters(const Matrix& S, const Matrix& X, const Matrix& SW, const Vector& label,
-          const Readout& at) {
-    const Index d = S.rows();
+          const Readout& at)
+      : v_y(at.r(S.rows())), Svx(S * at.r.head(S.rows())) {
+    const Index n = X.rows(), d = S.rows();
+    SAX.resize(n, d);
+    for (Vector* letter : {&bx, &ga_y, &gr_y, &tau2, &g, &q}) letter->resize(n);
     const Matrix alpha_t = at.U.topLeftCorner(d, d).transpose(), Sa_t = alpha_t * S;
     const Vector beta = at.U.row(d).head(d), v_x = at.r.head(d);
-    v_y = at.r(d);
-    Svx = S * v_x;
-    const Matrix AX = X * alpha_t;
-    SAX = X * Sa_t;
-    bx = X * beta;
-    const Vector swa = SW.cwiseProduct(AX).rowwise().sum(), swv = SW * v_x;
-    ga_y = swa + label.cwiseProduct(bx);
-    gr_y = swv + v_y * label;
-    tau2 = (AX.cwiseProduct(SAX).rowwise().sum() + bx.cwiseProduct(swa) + bx.cwiseProduct(ga_y))
-               .cwiseMax(0.0);
-    g = SAX * v_x + swv.cwiseProduct(bx) + v_y * ga_y;
-    q = (v_x.dot(Svx) + v_y * (swv + gr_y).array()).matrix();
+    const double v_xSvx = v_x.dot(Svx);
+    parallel_for((n + kBlock - 1) / kBlock, [&](std::int64_t block) {
+      const Index first = block * kBlock, size = std::min(kBlock, n - first);
+      const auto x = X.middleRows(first, size), sw = SW.middleRows(first, size);
+      const auto of_block = [&](Vector& letter) { return letter.segment(first, size); };
+      const auto labels = label.segment(first, size);
+      const Matrix AX = x * alpha_t, sax = x * Sa_t;
+      const Vector b = x * beta, swa = sw.cwiseProduct(AX).rowwise().sum(), swv = sw * v_x;
+      const Vector gay = swa + labels.cwiseProduct(b), gry = swv + v_y * labels;
+      SAX.middleRows(first, size) = sax;
+      of_block(bx) = b;
+      of_block(ga_y) = gay;
+      of_block(gr_y) = gry;
+      of_block(tau2) =
+          (AX.cwiseProduct(sax).rowwise().sum() + b.cwiseProduct(swa) + b.cwiseProduct(gay))
+              .cwiseMax(0.0);
+      of_block(g) = sax * v_x + swv.cwiseProduct(b) + v_y * gay;
+      of_block(q) = (v_xSvx + v_y * (swv + gry).array()).matrix();
+    });
     if (!tau2.allFinite()) throw DomainError("softmax_risk: U or r is not finite or too large");
   }
 
