@@ -39,6 +39,11 @@ std::vector<std::string> option_names(const CLI::App& app) {
     for (const std::string& name : option->get_lnames()) out.push_back("--" + name);
     for (const std::string& name : option->get_snames()) out.push_back("-" + name);
   }
+  // A command without a name is a group of options of which one is chosen.
+  for (const CLI::App* group : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (!group->get_name().empty()) continue;
+    for (const std::string& name : option_names(*group)) out.push_back(name);
+  }
   return out;
 }
 

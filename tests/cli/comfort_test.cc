@@ -92,6 +92,8 @@ TEST_F(Comfort, OptionsThatMeanNothingAreNotOffered) {
         Case{"limit -s measure.dim=1 --shard 1/2", "esscher limit has no option --shard"},
         Case{"universal --shard 1/2 --length 1 --tau 1", "esscher universal has no option --shard"},
         Case{"paper -s task.dim=2", "esscher paper has no option -s, "},
+        Case{"export run --latexx", "esscher export has no option --latexx, did you mean --latex?"},
+        Case{"export run --latex folder", "not expected: folder"},
         Case{"length --shard 1/2", "esscher length has no option --shard"}}) {
     const Outcome got = run(bad.arguments);
     EXPECT_EQ(got.code, 2) << bad.arguments;
