@@ -102,7 +102,7 @@ def test_the_program_gives_the_same_numbers(program, name):
 
 def test_changes_are_checked():
     assert es.preset("audit-d4").config({"model.init": {"kind": "identity"}})["model"]["init"] == {"kind": "identity"}
-    with pytest.raises(es.ConfigError, match="preset is 'nobody', expected one of: ahn-2306.00297, audit-d4, bohbot-rates"):
+    with pytest.raises(es.ConfigError, match="preset is 'nobody', expected one of: ahn-2306.00297, audit-d4, audit-suite"):
         es.preset("nobody")
     with pytest.raises(es.ConfigError, match="train.stepz"):
         es.preset("boursier-boyer").run({"train.stepz": 3})
