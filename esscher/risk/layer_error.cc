@@ -1,0 +1,68 @@
+#include "esscher/risk/layer_error.h"
+
+#include <vector>
+
+#include "esscher/base/error.h"
+#include "esscher/risk/detail/prompt_sums.h"
+#include "esscher/risk/draw_error.h"
+
+namespace esscher {
+namespace {
+
+Vector head_mean(const LayerHead& head, const AnyMeasure& tokens, const Vector& a) {
+  return head_moments(tokens, a, Vector::Zero(a.size()), head.kind, false).mean;
+}
+
+}  // namespace
+
+Vector layer_output(const Layer& layer, const AnyMeasure& tokens, const VectorView& z) {
+  Vector out = layer.W * z;
+  for (const LayerHead& head : layer.heads) out += head.V * head_mean(head, tokens, head.U * z);
+  return out;
+}
+
+double layer_error(const Layer& layer, const AnyMeasure& tokens, const VectorView& z,
+                   const VectorView& target, Layer* gradient) {
+  std::vector<Vector> means;
+  Vector miss = layer.W * z - target;
+  for (const LayerHead& head : layer.heads) {
+    means.push_back(head_mean(head, tokens, head.U * z));
+    miss += head.V * means.back();
+  }
+  if (gradient == nullptr) return miss.squaredNorm() / 2;
+  gradient->W += miss * z.transpose();
+  for (std::size_t h = 0; h < layer.heads.size(); ++h) {
+    const LayerHead& head = layer.heads[h];
+    const Vector r = head.V.transpose() * miss;
+    const Vector product = head_moments(tokens, head.U * z, r, head.kind, true).product;
+    gradient->heads[h].V += miss * means[h].transpose();
+    gradient->heads[h].U += product * z.transpose();
+  }
+  return miss.squaredNorm() / 2;
+}
+
+bool has_prompt_formula(const Layer& layer) {
+  return layer.is_all(ModelKind::linear) || layer.heads.size() == 1;
+}
+
+double prompt_error(const Layer& layer, const TokenLaw& tokens, Length L, const VectorView& z,
+                    const VectorView& target, Layer* gradient) {
+  check_dimension("prompt error", "tokens", tokens.dim(), layer.token_dim());
+  check_dimension("prompt error", "query", z.size(), layer.token_dim());
+  check_dimension("prompt error", "target", target.size(), layer.out_dim());
+  if (L.is_infinite() || layer.heads.empty()) {
+    return layer_error(layer, tokens.measure(), z, target, gradient);
+  }
+  if (layer.is_all(ModelKind::linear)) {
+    return detail::linear_error(layer, *tokens.mixture(Vector::Zero(z.size())), L.count(), z,
+                                target, gradient);
+  }
+  if (layer.heads.size() == 1) {
+    return detail::softmax_error(layer, tokens, L.count(), z, target, gradient);
+  }
+  throw CapabilityError("layer: " + std::to_string(layer.heads.size()) +
+                        " heads with softmax among them have no formula at L = " + L.text() +
+                        "; use engine = direct, which draws prompts, or length inf");
+}
+
+}  // namespace esscher

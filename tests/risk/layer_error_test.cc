@@ -1,0 +1,242 @@
+#include "esscher/risk/layer_error.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "esscher/base/error.h"
+#include "esscher/estimate/moments.h"
+#include "esscher/prompt/exact_mixture.h"
+#include "esscher/prompt/exact_prompt.h"
+#include "esscher/universal/laplace_jets.h"
+#include "tests/gradient_check.h"
+#include "tests/testing.h"
+
+namespace esscher {
+namespace {
+
+using testing::agrees;
+using testing::close;
+using testing::gradient_check;
+using testing::random_matrix;
+using testing::random_psd;
+
+SharedMixture some_mixture(Index K, Index D, double spread, const Stream& stream) {
+  SharedMixture law{Vector::LinSpaced(K, 1, 2), random_matrix(stream.split(0), K, D, spread),
+                    random_psd(stream.split(1), D)};
+  law.weights /= law.weights.sum();
+  return law;
+}
+
+Layer some_layer(const std::vector<ModelKind>& kinds, Index D, Index m, double size,
+                 const Stream& stream) {
+  Layer out{random_matrix(stream.split(0), m, D, 0.5), {}};
+  for (std::size_t h = 0; h < kinds.size(); ++h) {
+    const Stream own = stream.split(1 + h);
+    out.heads.push_back({kinds[h], random_matrix(own.split(0), D, D, size),
+                         random_matrix(own.split(1), m, D, 0.7)});
+  }
+  return out;
+}
+
+// The mean over drawn prompts, in code of its own: softmax and linear heads token by token.
+double error_on_prompt(const Layer& layer, const Matrix& tokens, const Vector& z,
+                       const Vector& target) {
+  Vector out = layer.W * z - target;
+  for (const LayerHead& head : layer.heads) {
+    const Vector scores = tokens * (head.U * z);
+    Vector weights = scores / static_cast<double>(tokens.rows());
+    if (head.kind == ModelKind::softmax) {
+      weights = (scores.array() - scores.maxCoeff()).exp().matrix();
+      weights /= weights.sum();
+    }
+    out += head.V * (tokens.transpose() * weights);
+  }
+  return 0.5 * out.squaredNorm();
+}
+
+Estimate simulated(const Layer& layer, const TokenLaw& law, Index L, const Vector& z,
+                   const Vector& target, int prompts, const Stream& stream) {
+  Moments out;
+  for (int i = 0; i < prompts; ++i) {
+    const Empirical prompt = law.measure().sample(stream.split(static_cast<std::uint64_t>(i)), L);
+    out.add(error_on_prompt(layer, prompt.tokens(), z, target));
+  }
+  return out.estimate(Engine::direct);
+}
+
+struct Case {
+  TokenLaw law;
+  Vector z, target;
+};
+
+Case some_case(Index K, Index D, Index m, const Stream& stream) {
+  return {TokenLaw(some_mixture(K, D, 1.0, stream.split(0))),
+          random_matrix(stream.split(1), D, 1).col(0), random_matrix(stream.split(2), m, 1).col(0)};
+}
+
+TEST(LaplaceJets, DerivativesAreThoseOfTheIntegral) {
+  for (const double tau : {0.0, 0.05, 0.2, 1.0, 6.0, 40.0}) {
+    const double width = 20 + 9 * tau;
+    const LaplaceJets jets(tau, -width, width);
+    // A fine rule of its own, in g.
+    const auto slow = [&](double v) {
+      Vector out = Vector::Zero(LaplaceJets::kOrders);
+      const double h = std::min(0.05, 0.05 / std::max(tau, 1e-9));
+      double total = 0;
+      for (double g = -9.5; g <= 9.5; g += h) {
+        const double w = std::exp(-g * g / 2), y = std::exp(v + tau * g);
+        total += w;
+        if (y > 700) {
+          out[0] += w;
+          continue;
+        }
+        // D_j by Stirling numbers of the second kind: (y d/dy)^j e^-y = e^-y sum S(j,i) (-y)^i.
+        static constexpr double S[7][7] = {{1}, {0, 1}, {0, 1, 1}, {0, 1, 3, 1}, {0, 1, 7, 6, 1},
+                                           {0, 1, 15, 25, 10, 1}, {0, 1, 31, 90, 65, 15, 1}};
+        out[0] += w * -std::expm1(-y);
+        for (int j = 1; j < 7; ++j) {
+          double sum = 0;
+          for (int i = 1; i <= j; ++i) sum += S[j][i] * std::pow(-y, i);
+          out[j] += w * sum * std::exp(-y);
+        }
+      }
+      return Vector(out / total);
+    };
+    for (const double v : {-width + 0.3, -3.123, -0.7, 0.011, 1.9, width - 0.4}) {
+      const Vector got = jets.rows(v, 1).row(0).transpose();
+      const Vector want = slow(v);
+      for (Index j = 0; j < LaplaceJets::kOrders; ++j) {
+        static constexpr double kAllowed[7] = {1e-12, 1e-11, 1e-10, 5e-10, 5e-9, 5e-8, 5e-7};
+        EXPECT_NEAR(got[j], want[j], kAllowed[j]) << "tau " << tau << " v " << v << " " << j;
+      }
+    }
+  }
+}
+
+TEST(PromptError, OneSoftmaxHeadAgreesWithTheMixtureEngine) {
+  for (const Index K : {1, 2, 3}) {
+    for (const double size : {0.2, 1.0, 3.0}) {
+      const SharedMixture mixture = some_mixture(K, 3, 1.0, Stream(7));
+      const TokenLaw law{mixture};
+      const Layer layer = some_layer({ModelKind::softmax}, 3, 2, size, Stream(8));
+      const Vector z{{0.6, -0.9, 0.4}}, target{{0.3, -0.2}};
+      GaussianMixtureLaw parts{mixture.weights, {}};
+      for (Index k = 0; k < K; ++k) {
+        parts.components.push_back({mixture.means.row(k).transpose(), mixture.cov});
+      }
+      MixtureErrors other(parts, Attention::from_uv(layer.heads[0].U, layer.heads[0].V), z);
+      for (const std::int64_t L : {1L, 2L, 3L, 17L, 1000L, 1000000000L}) {
+        const Vector miss = layer.W * z + other.expected_output(L) - target;
+        const double want =
+            0.5 * (miss.squaredNorm() + other.error_parts(Metric::output, L).variance);
+        EXPECT_TRUE(close(prompt_error(layer, law, L, z, target), want, 1e-10))
+            << "K " << K << " size " << size << " L " << L;
+      }
+    }
+  }
+}
+
+TEST(PromptError, AgreesWithDrawnPrompts) {
+  const Case c = some_case(2, 2, 2, Stream(11));
+  for (const auto& kinds : {std::vector{ModelKind::softmax}, std::vector{ModelKind::linear},
+                            std::vector{ModelKind::linear, ModelKind::linear}}) {
+    const Layer layer = some_layer(kinds, 2, 2, 0.8, Stream(12));
+    for (const std::int64_t L : {1L, 5L}) {
+      EXPECT_TRUE(agrees(simulated(layer, c.law, L, c.z, c.target, 40000, Stream(13)),
+                         prompt_error(layer, c.law, L, c.z, c.target)))
+          << layer.name() << " L " << L;
+    }
+  }
+}
+
+TEST(PromptError, SingleIndexTokensAgreeWithScoreLawsAndWithPrompts) {
+  const Matrix cov{{1.0, 0.3}, {0.3, 0.5}};
+  const Vector w{{0.8, -1.1}};
+  for (const LinkName link : {LinkName::sign, LinkName::tanh, LinkName::relu}) {
+    const SingleIndex tokens(cov, w, Link(link), 0.1);
+    const TokenLaw law{tokens};
+    for (const double size : {0.3, 1.5}) {
+      const Layer layer = some_layer({ModelKind::softmax}, 3, 1, size, Stream(21));
+      const Vector z{{0.7, -0.5, 0.0}}, target{{0.4}};
+      ExactPrompt other(Prompt::plain(AnyMeasure(tokens)),
+                        Attention::from_uv(layer.heads[0].U, layer.heads[0].V), z);
+      for (const std::int64_t L : {1L, 2L, 30L, 5000L}) {
+        const Vector miss = layer.W * z + other.expected_output(L) - target;
+        const double want = 0.5 * (miss.squaredNorm() + other.variance(L));
+        EXPECT_TRUE(close(prompt_error(layer, law, L, z, target), want, 1e-9))
+            << name(link) << " size " << size << " L " << L;
+      }
+      EXPECT_TRUE(agrees(simulated(layer, law, 6, z, target, 20000, Stream(22)),
+                         prompt_error(layer, law, 6, z, target)));
+    }
+  }
+}
+
+TEST(PromptError, GradientsAgreeWithDifferences) {
+  const auto check = [](const Layer& layer, const Case& c, Length L) {
+    Layer gradient = layer.zero();
+    const double value = prompt_error(layer, c.law, L, c.z, c.target, &gradient);
+    EXPECT_EQ(value, prompt_error(layer, c.law, L, c.z, c.target));
+    const auto f = [&](const Vector& theta) {
+      return prompt_error(layer.with(theta), c.law, L, c.z, c.target);
+    };
+    EXPECT_TRUE(gradient_check(f, layer.parameters(), gradient.parameters(),
+                               {.step = 1e-3, .relative = 1e-7, .rounding = 1e-11}))
+        << layer.name() << " L " << L.text();
+  };
+  const auto S = ModelKind::softmax, I = ModelKind::linear;
+  for (const Length L : {Length(1), Length(2), Length(3), Length(40), Length(100000)}) {
+    check(some_layer({S}, 2, 2, 0.9, Stream(31)), some_case(2, 2, 2, Stream(32)), L);
+    check(some_layer({S}, 3, 1, 1.4, Stream(33)), some_case(3, 3, 1, Stream(34)), L);
+    check(some_layer({I}, 2, 2, 0.9, Stream(35)), some_case(2, 2, 2, Stream(36)), L);
+    check(some_layer({I, I}, 3, 2, 0.9, Stream(37)), some_case(2, 3, 2, Stream(38)), L);
+    Case single{TokenLaw(SingleIndex(Matrix{{1.0, 0.3}, {0.3, 0.5}}, Vector{{0.8, -1.1}},
+                                     Link(LinkName::sign), 0.1)),
+                Vector{{0.7, -0.5, 0.0}}, Vector{{0.4}}};
+    check(some_layer({S}, 3, 1, 0.8, Stream(39)), single, L);
+  }
+  check(some_layer({S, I, S}, 2, 2, 0.9, Stream(40)), some_case(2, 2, 2, Stream(41)),
+        Length::infinity());
+}
+
+TEST(PromptError, LongPromptsTendToTheLimit) {
+  const Case c = some_case(2, 2, 2, Stream(51));
+  for (const ModelKind kind : {ModelKind::softmax, ModelKind::linear}) {
+    const Layer layer = some_layer({kind}, 2, 2, 0.5, Stream(52));
+    const double limit = prompt_error(layer, c.law, Length::infinity(), c.z, c.target);
+    const double far = prompt_error(layer, c.law, 1000000000000L, c.z, c.target);
+    const double near = prompt_error(layer, c.law, 10, c.z, c.target);
+    EXPECT_TRUE(close(far, limit, 1e-9));
+    EXPECT_FALSE(close(near, limit, 1e-3)) << "the comparison must see short prompts";
+  }
+}
+
+TEST(PromptError, WhatHasNoFormulaIsRefused) {
+  const Case c = some_case(2, 2, 2, Stream(61));
+  const Layer two = some_layer({ModelKind::softmax, ModelKind::softmax}, 2, 2, 0.5, Stream(62));
+  EXPECT_FALSE(has_prompt_formula(two));
+  EXPECT_NE(testing::message_of<CapabilityError>(
+                [&] { return prompt_error(two, c.law, 10, c.z, c.target); })
+                .find("engine = direct"),
+            std::string::npos);
+}
+
+TEST(Layer, ParametersReadBack) {
+  const Layer layer =
+      some_layer({ModelKind::softmax, ModelKind::linear}, 3, 2, 0.9, Stream(71));
+  const Vector theta = layer.parameters();
+  EXPECT_EQ(theta.size(), 6 + 2 * (9 + 6));
+  EXPECT_EQ(layer.with(theta).parameters(), theta);
+  EXPECT_EQ(layer.with(2 * theta).heads[1].V, 2 * layer.heads[1].V);
+  EXPECT_EQ(layer.name(), "mixed");
+  EXPECT_THROW((void)layer.with(theta.head(4)), DimensionError);
+  EXPECT_NE(testing::message_of<DimensionError>([&] {
+              layer.check(2, 2);
+              return 0;
+            }).find("W columns"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace esscher
