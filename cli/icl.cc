@@ -9,7 +9,9 @@
 #include "cli/icl_setup.h"
 #include "cli/text_table.h"
 #include "cli/verbs.h"
+#include "esscher/base/error.h"
 #include "esscher/base/number_text.h"
+#include "esscher/config/layer.h"
 #include "esscher/json/training.h"
 #include "esscher/report/page_flow.h"
 #include "esscher/report/page_twins.h"
@@ -109,6 +111,7 @@ void icl_risk(const Globals& globals, const IclOptions& options) {
   Config config = icl_config(globals, options);
   set_lengths(config, options);
   const Table root = config.root();
+  if (read_task_type(root) != TaskType::regression) return icl_layer_risk(globals, options, config);
   const RiskProblem problem =
       options.model.empty() ? read_risk_problem(root, globals.seed)
                             : read_risk_problem(root, globals.seed, load_model(options.model));
@@ -118,6 +121,23 @@ void icl_risk(const Globals& globals, const IclOptions& options) {
   print_result(globals, "icl-risk", risk_document(rows),
                show_table(rows, {"L", "model", "risk", "std_error", "engine", "heavy", "factor"}) +
                    heavy_note(rows));
+}
+
+void icl_layer_risk(const Globals& globals, const IclOptions& options, const Config& config) {
+  if (options.asks_temperature() || !options.model.empty()) {
+    throw ArgumentError(
+        "icl risk: --model, --temperature, --factor and --shift are for task.type = \"regression\"");
+  }
+  const LayerProblem problem = read_layer_problem(config.root(), globals.seed);
+  config.check_all_used();
+  const std::vector<RiskRow> rows = layer_risk_rows(problem);
+  std::string text =
+      show_table(rows, {"L", "model", "risk", "std_error", "engine", "heavy"}) + heavy_note(rows);
+  if (std::ranges::any_of(rows, [](const RiskRow& row) { return row.bound.value_or(false); })) {
+    text +=
+        "bayes knows the law of the tokens, which a finite prompt does not tell: a lower bound.\n";
+  }
+  print_result(globals, "icl-risk", risk_document(rows), text);
 }
 
 void icl_flow(const Globals& globals, const IclOptions& options) {
@@ -202,7 +222,9 @@ void add_icl(const Command& app, Globals& globals) {
   const Command risk = add(
       "risk", "Risks of a model at any prompt length, beside Bayes", kSeveral,
       "Reads [task], [model], [sweep] lengths and [flow] (quadrature); 'esscher config icl risk'\n"
-      "prints every key.\n"
+      "prints every key. task.type = \"denoising\", \"single_index\", \"classification\" or "
+      "\"pool\"\n"
+      "asks for the risk of a layer on another task, beside the best map of the query.\n"
       "With --temperature, --factor or --shift: risks over temperatures, and the best one.\n"
       "Examples:\n"
       "  esscher icl risk --set task.dim=5 --length 10,1000,inf\n"

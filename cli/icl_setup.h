@@ -39,6 +39,8 @@ std::vector<Readout> load_model(const std::string& model);
 std::string rerun(const Globals& globals, const char* verb, const IclOptions& options);
 
 void icl_risk(const Globals& globals, const IclOptions& options);
+// icl risk for other types of tasks than regression.
+void icl_layer_risk(const Globals& globals, const IclOptions& options, const Config& config);
 // icl risk over a grid of temperatures; `problem` has the heads and the lengths.
 void icl_temperature(const Globals& globals, const IclOptions& options, const Config& config,
                      const RiskProblem& problem);

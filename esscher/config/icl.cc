@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "esscher/base/error.h"
+#include "esscher/config/layer.h"
 #include "esscher/config/matrix_spec.h"
 #include "esscher/config/presets.h"
 #include "esscher/config/schedule.h"
@@ -84,6 +85,9 @@ FlowSetup setup_of(const LinearRegressionTask& task, const ModelConfig& model,
 
 LinearRegressionTask read_task(const Table& root) {
   const Table table = root.table("task");
+  if (read_task_type(root) != TaskType::regression) {
+    table.fail("type", "\"regression\" here; other types have icl risk and icl optimum");
+  }
   LinearRegressionTask task;
   task.dim = table.integer("dim", Range::between(1, 1000));
   task.task_variance = table.number_or("task_variance", 1, kNotNegative);

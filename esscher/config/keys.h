@@ -26,6 +26,7 @@ enum class KeyKind {
   words,    // ["a", ..] of `words`
   rows,     // [[x, ..], ..]
   matrix,   // a number, rows, or a table `matrix`
+  matrices,  // the same, or a list of rows
   length,   // a positive integer or "inf"
   lengths,  // [L, ..], or a table `lengths`
   table,    // a table `table`, or one of `words` if there are any

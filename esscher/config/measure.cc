@@ -1,6 +1,7 @@
 #include "esscher/config/measure.h"
 
 #include "esscher/base/error.h"
+#include "esscher/config/link.h"
 #include "esscher/config/matrix_spec.h"
 #include "esscher/io/matrix.h"
 #include "esscher/measure/affine.h"
@@ -154,14 +155,6 @@ AnyMeasure read_student(const Table& table) {
   const double nu = table.number("nu", Range::positive());
   const Matrix cov = read_cov(table, size_of_mean(table));
   return Student(nu, mean_or_zero(table, cov.rows()), cov);
-}
-
-Link read_link(const Table& table) {
-  const auto name = table.enumerator_or("link", LinkName::tanh);
-  if (name != LinkName::polynomial) return Link(name);
-  const std::vector<double> c = table.numbers("coefficients");
-  if (c.empty() || c.size() > 3) table.fail("coefficients", "1 to 3 numbers: c0, c1, c2");
-  return Link::polynomial(c[0], c.size() > 1 ? c[1] : 0, c.size() > 2 ? c[2] : 0);
 }
 
 AnyMeasure read_single_index(const Table& table) {

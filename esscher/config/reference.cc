@@ -17,6 +17,7 @@ std::string_view kind_text(KeyKind kind) {
     case KeyKind::words: return "[word, ..]";
     case KeyKind::rows: return "[[x, ..], ..]";
     case KeyKind::matrix: return "matrix";
+    case KeyKind::matrices: return "matrix or [matrix, ..]";
     case KeyKind::length: return "integer or \"inf\"";
     case KeyKind::lengths: return "[L, ..] or a grid";
     case KeyKind::table: return "table";

@@ -35,6 +35,9 @@ Json shape_of(const KeyDeclaration& key) {
     case KeyKind::rows: return array_of(array_of(type("number")));
     case KeyKind::matrix:
       return one_of({type("number"), array_of(array_of(type("number"))), reference(key.table)});
+    case KeyKind::matrices:
+      return one_of({type("number"), array_of(array_of(type("number"))),
+                     array_of(array_of(array_of(type("number")))), reference(key.table)});
     case KeyKind::length: return one_of({type("integer"), {{"const", "inf"}}});
     case KeyKind::lengths:
       return one_of(

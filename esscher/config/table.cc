@@ -97,6 +97,29 @@ auto read_array(const std::string& path, const ConfigValue& value, std::string_v
   return out;
 }
 
+// [[x, ..], ..] with rows of one length.
+Matrix read_rows(const std::string& path, const ConfigValue& value) {
+  const auto rows = read_array(
+      path, value, "an array of rows", [](const std::string& at, const ConfigValue& row) {
+        return read_array(at, row, "a row of numbers",
+                          [](const std::string& place, const ConfigValue& item) {
+                            return checked_number(place, item, {});
+                          });
+      });
+  const std::size_t cols = rows.empty() ? 0 : rows.front().size();
+  Matrix out(static_cast<Index>(rows.size()), static_cast<Index>(cols));
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].size() != cols) {
+      fail_value(item_path(path, i), (*value.array())[i],
+                 std::to_string(cols) + " numbers as in the first row");
+    }
+    for (std::size_t j = 0; j < cols; ++j) {
+      out(static_cast<Index>(i), static_cast<Index>(j)) = rows[i][j];
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 bool Range::contains(double x) const {
@@ -295,27 +318,18 @@ Vector Table::vector(std::string_view key) const {
   return Eigen::Map<const Vector>(values.data(), static_cast<Index>(values.size()));
 }
 
-Matrix Table::matrix(std::string_view key) const {
-  const ConfigValue& value = get(key);
-  const auto rows = read_array(
-      path(key), value, "an array of rows", [](const std::string& at, const ConfigValue& row) {
-        return read_array(at, row, "a row of numbers",
-                          [](const std::string& place, const ConfigValue& item) {
-                            return checked_number(place, item, {});
-                          });
-      });
-  const std::size_t cols = rows.empty() ? 0 : rows.front().size();
-  Matrix out(static_cast<Index>(rows.size()), static_cast<Index>(cols));
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (rows[i].size() != cols) {
-      fail_value(item_path(path(key), i), (*value.array())[i],
-                 std::to_string(cols) + " numbers as in the first row");
-    }
-    for (std::size_t j = 0; j < cols; ++j) {
-      out(static_cast<Index>(i), static_cast<Index>(j)) = rows[i][j];
-    }
-  }
-  return out;
+Matrix Table::matrix(std::string_view key) const { return read_rows(path(key), get(key)); }
+
+bool Table::is_matrix_list(std::string_view key) const {
+  const ConfigValue* value = find(key);
+  const ConfigValue::Array* list = value == nullptr ? nullptr : value->array();
+  if (list == nullptr || list->empty()) return false;
+  const ConfigValue::Array* first = list->front().array();
+  return first != nullptr && !first->empty() && first->front().array() != nullptr;
+}
+
+std::vector<Matrix> Table::matrices(std::string_view key) const {
+  return read_array(path(key), get(key), "an array of matrices", read_rows);
 }
 
 std::filesystem::path Table::file(std::string_view key) const {

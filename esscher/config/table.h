@@ -83,6 +83,9 @@ class Table {
   [[nodiscard]] std::vector<std::string> texts(std::string_view key) const;
   [[nodiscard]] Vector vector(std::string_view key) const;  // [x, ..]
   [[nodiscard]] Matrix matrix(std::string_view key) const;  // [[x, ..], ..], rows of one length
+  // Whether the value is a list of such matrices, [[[x, ..], ..], ..], and the list.
+  [[nodiscard]] bool is_matrix_list(std::string_view key) const;
+  [[nodiscard]] std::vector<Matrix> matrices(std::string_view key) const;
 
   // A file name is relative to the folder of the configuration file that mentions it.
   [[nodiscard]] std::filesystem::path file(std::string_view key) const;

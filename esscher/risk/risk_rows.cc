@@ -36,6 +36,7 @@ std::vector<RiskRow> risk_rows(const RiskProblem& problem) {
     }
     rows.push_back(bayes_row(problem.task, L, problem.bayes_replicates, problem.risk));
   }
+  for (RiskRow& row : rows) row.task = "regression";
   return rows;
 }
 

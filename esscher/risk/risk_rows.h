@@ -12,24 +12,29 @@ namespace esscher {
 
 struct RiskRow {
   Length L = Length::infinity();
-  std::string model;  // "softmax", "linear" or "bayes"
+  std::string model;  // "softmax", "linear" or "bayes"; other tasks have more (layer_risk.h)
   double risk = 0;
   double std_error = 0;
   Engine engine = Engine::exact;
   std::int64_t n = 0;
   std::optional<bool> heavy = {};     // absent in runs written before it was known
   std::optional<double> factor = {};  // absent without a schedule
+  std::optional<std::string> task = {};
+  std::optional<bool> bound = {};  // absent unless it is true
 
   template <class Row, class Column>
   static void columns(Row& row, Column&& column) {
     column("L", row.L, "tokens", "length of the prompt");
-    column("model", row.model, "", "softmax, linear, or bayes for the best prediction");
+    column("model", row.model, "",
+           "softmax, linear, or bayes for the best prediction; affine, linear: maps of the query");
     column("risk", row.risk, "", "half the mean squared error, target noise included");
     column("std_error", row.std_error, "", "standard error of the risk");
     column("engine", row.engine, "", "how prompts were averaged over");
     column("n", row.n, "", "independent replicates behind the standard error");
     column("heavy", row.heavy, "", "few nodes or draws carry the risk: its error is too small");
     column("factor", row.factor, "", "what the schedule multiplies the scores by");
+    column("task", row.task, "", "type of the task");
+    column("bound", row.bound, "", "bayes knows more than the prompt tells: only a lower bound");
   }
 };
 

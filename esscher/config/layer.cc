@@ -1,0 +1,212 @@
+#include "esscher/config/layer.h"
+
+#include <cmath>
+#include <utility>
+
+#include "esscher/base/error.h"
+#include "esscher/config/icl.h"
+#include "esscher/config/link.h"
+#include "esscher/config/matrix_spec.h"
+#include "esscher/task/classification.h"
+#include "esscher/task/denoising.h"
+#include "esscher/task/pool.h"
+#include "esscher/task/single_index_task.h"
+
+namespace esscher {
+namespace {
+
+constexpr Range kNotNegative = Range::at_least(0);
+constexpr Range kDimensions = Range::between(1, 400);
+
+Index read_dim(const Table& table) { return table.integer("dim", kDimensions); }
+
+Matrix read_cov_or_identity(const Table& table, Index d) {
+  return table.has("cov") ? read_cov_spec(table, "cov", d) : Matrix(Matrix::Identity(d, d));
+}
+
+Vector read_weights(const Table& table, Index n) {
+  if (!table.has("weights")) return {};
+  const std::vector<double> weights = table.numbers("weights", Range::positive());
+  if (static_cast<Index>(weights.size()) != n) {
+    table.fail("weights", std::to_string(n) + " numbers > 0");
+  }
+  return Vector::Map(weights.data(), n);
+}
+
+MixtureMeans read_means(const Table& table, Index components) {
+  MixtureMeans out;
+  out.law = table.enumerator_or("means_law", MeansLaw::fixed);
+  if (out.is_fixed()) {
+    out.fixed = table.matrix("means");
+    if (table.has("dim") && read_dim(table) != out.fixed.cols()) {
+      table.fail("dim", std::to_string(out.fixed.cols()) + ", the dimension of task.means");
+    }
+    return out;
+  }
+  out.dim = read_dim(table);
+  out.count = components > 0 ? components
+                             : table.integer_or("components", 2, Range::between(1, 1000));
+  out.scale = table.number_or("mean_scale", 1, Range::positive());
+  return out;
+}
+
+ContextTask read_denoising(const Table& table) {
+  DenoisingTask task;
+  task.means = read_means(table, 0);
+  task.weights = read_weights(table, task.means.rows());
+  task.gamma = table.number_or("gamma", 1, kNotNegative);
+  task.xi = table.number_or("xi", 1, kNotNegative);
+  return denoising_task(task);
+}
+
+ContextTask read_classification(const Table& table) {
+  ClassificationTask task;
+  task.means = read_means(table, 2);
+  if (task.means.rows() != 2) table.fail("means", "two rows, the means of the classes +1 and -1");
+  task.weights = read_weights(table, 2);
+  task.cov = read_cov_or_identity(table, task.means.cols());
+  return classification_task(task);
+}
+
+ContextTask read_single_index(const Table& table) {
+  SingleIndexTask task;
+  task.cov = read_cov_or_identity(table, read_dim(table));
+  task.link = read_link(table);
+  task.index_law = table.enumerator_or("index_law", IndexLaw::gaussian);
+  task.task_variance = table.number_or("task_variance", 1, Range::positive());
+  task.noise_variance = table.number_or("noise_variance", 0, kNotNegative);
+  task.query_noise = table.boolean_or("query_noise", false);
+  return single_index_task(task);
+}
+
+ContextTask read_pool(const Table& table) {
+  PoolTask task;
+  if (table.has("pool")) {
+    task.pool = table.matrix("pool");
+  } else {
+    const Index d = read_dim(table);
+    task.pool.resize(table.integer("pool_size", Range::between(1, 65536)), d);
+    const double deviation =
+        std::sqrt(table.number_or("task_variance", 1, Range::positive()));
+    const Stream stream(
+        static_cast<std::uint64_t>(table.integer_or("pool_seed", 0, kNotNegative)));
+    stream.fill_normal(0, {task.pool.data(), static_cast<std::size_t>(task.pool.size())});
+    task.pool *= deviation;
+  }
+  task.weights = read_weights(table, task.pool.rows());
+  task.cov = read_cov_or_identity(table, task.pool.cols());
+  task.noise_variance = table.number_or("noise_variance", 0, kNotNegative);
+  task.query_noise = table.boolean_or("query_noise", false);
+  return pool_task(task);
+}
+
+std::vector<ModelKind> read_kinds(const Table& model, std::size_t heads) {
+  const ModelKind kind = model.enumerator_or("kind", ModelKind::softmax);
+  std::vector<ModelKind> out(heads, kind);
+  if (!model.has("kinds")) return out;
+  const std::vector<std::string> words = model.texts("kinds");
+  if (words.size() != heads) {
+    model.fail("kinds", std::to_string(heads) + " words, one for each head");
+  }
+  for (std::size_t h = 0; h < heads; ++h) {
+    try {
+      out[h] = parse_enum<ModelKind>(words[h]);
+    } catch (const Error& error) {
+      model.fail_because("kinds", error.what());
+    }
+  }
+  return out;
+}
+
+// [m,D] of a matrix with m rows, or with D of which the last m act.
+Matrix acting(const Table& init, std::string_view key, const Matrix& given, Index m, Index D) {
+  const bool fits = given.cols() == D && (given.rows() == m || given.rows() == D);
+  if (!fits) {
+    init.fail_because(key, "shape is [" + std::to_string(given.rows()) + "," +
+                               std::to_string(given.cols()) + "], expected [" + std::to_string(D) +
+                               "," + std::to_string(D) + "]" +
+                               (m == D ? "" : " or [" + std::to_string(m) + "," +
+                                                  std::to_string(D) + "]"));
+  }
+  return given.bottomRows(m);
+}
+
+std::vector<Matrix> read_list(const Table& init, std::string_view key, Index D) {
+  if (init.is_matrix_list(key)) return init.matrices(key);
+  const bool is_rows = init.has(key) && init.value(key).array() != nullptr;
+  if (is_rows) return {init.matrix(key)};
+  return {read_matrix_spec(init, key, D, D)};
+}
+
+Layer read_dense(const Table& model, const Table& init, const ContextTask& task) {
+  const Index D = task.token_dim, m = task.out_dim;
+  const std::vector<Matrix> U = read_list(init, "U", D), V = read_list(init, "V", D);
+  if (U.size() != V.size()) {
+    init.fail("V", std::to_string(U.size()) + " matrices, as in U");
+  }
+  if (model.has("heads") && model.integer("heads") != static_cast<std::int64_t>(U.size())) {
+    model.fail("heads", std::to_string(U.size()) + ", the number of matrices in init.U");
+  }
+  const std::vector<ModelKind> kinds = read_kinds(model, U.size());
+  Layer out{Matrix::Zero(m, D), {}};
+  for (std::size_t h = 0; h < U.size(); ++h) {
+    out.heads.push_back(
+        {kinds[h], acting(init, "U", U[h], D, D), acting(init, "V", V[h], m, D)});
+  }
+  if (init.has("W")) {
+    const bool is_rows = init.value("W").array() != nullptr;
+    out.W = acting(init, "W", is_rows ? init.matrix("W") : read_matrix_spec(init, "W", D, D), m, D);
+  }
+  return out;
+}
+
+Layer read_identity(const Table& model, const Table& init, const ContextTask& task) {
+  const Index D = task.token_dim, m = task.out_dim;
+  const double scale = init.number_or("scale", 0.01);
+  const auto heads = static_cast<std::size_t>(model.integer_or("heads", 1, Range::between(1, 8)));
+  const std::vector<ModelKind> kinds = read_kinds(model, heads);
+  Layer out{Matrix::Zero(m, D), {}};
+  for (const ModelKind kind : kinds) {
+    out.heads.push_back({kind, scale * Matrix::Identity(D, D),
+                         scale * Matrix::Identity(D, D).bottomRows(m)});
+  }
+  return out;
+}
+
+}  // namespace
+
+TaskType read_task_type(const Table& root) {
+  return root.table("task").enumerator_or("type", TaskType::regression);
+}
+
+ContextTask read_context_task(const Table& root) {
+  const Table table = root.table("task");
+  switch (read_task_type(root)) {
+    case TaskType::denoising: return read_denoising(table);
+    case TaskType::classification: return read_classification(table);
+    case TaskType::single_index: return read_single_index(table);
+    case TaskType::pool: return read_pool(table);
+    case TaskType::regression: break;
+  }
+  table.fail("type", "another type than regression here");
+}
+
+Layer read_layer(const Table& root, const ContextTask& task) {
+  const Table model = root.table_or_empty("model");
+  const Table init = model.table_or_empty("init");
+  const StartKind kind = init.enumerator_or("kind", StartKind::identity);
+  if (kind == StartKind::dense) return read_dense(model, init, task);
+  if (kind == StartKind::identity) return read_identity(model, init, task);
+  init.fail("kind", "\"dense\" or \"identity\" for this type of task");
+}
+
+LayerProblem read_layer_problem(const Table& root, std::uint64_t seed) {
+  allow_lab_keys(root);
+  LayerProblem out{.task = read_context_task(root), .layer = {}, .lengths = {}, .risk = {}};
+  out.layer = read_layer(root, out.task);
+  out.lengths = read_lengths(root, {read_length(root)});
+  out.risk = read_flow(root, seed).risk;
+  return out;
+}
+
+}  // namespace esscher

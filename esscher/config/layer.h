@@ -1,0 +1,37 @@
+// Tasks beyond regression and the layers that learn them.
+//
+//   [task]   type = "denoising"       means = [[..], ..], or dim, components = 2 and means_law =
+//                                     "gaussian" | "sphere", mean_scale = 1; weights; gamma = xi = 1
+//            type = "single_index"    dim, link = "tanh", coefficients, noise_variance = 0,
+//                                     query_noise = false, cov = 1.0, index_law = "gaussian",
+//                                     task_variance = 1
+//            type = "classification"  means of the classes +1 and -1, or dim and means_law, mean_scale;
+//                                     weights, cov = 1.0
+//            type = "pool"            pool = [[..], ..], or dim, pool_size and pool_seed; weights,
+//                                     cov = 1.0, noise_variance = 0, query_noise = false
+//   [model]  kind = "softmax" | "linear", or kinds = [..], one for each head
+//            init = { kind = "dense", U, V, W = 0 }      U and V may be lists, one matrix per head
+//            init = { kind = "identity", scale = 0.01 }  U = V = scale I; heads = 1 of them
+//
+// Tasks with labels read the last rows of V and W, which may be given alone.
+#pragma once
+
+#include <cstdint>
+
+#include "esscher/config/table.h"
+#include "esscher/risk/layer_risk.h"
+
+namespace esscher {
+
+// task.type, "regression" unless given.
+TaskType read_task_type(const Table& root);
+
+// The task of any type but regression.
+ContextTask read_context_task(const Table& root);
+
+Layer read_layer(const Table& root, const ContextTask& task);
+
+// Reads the whole of a table of risks.
+LayerProblem read_layer_problem(const Table& root, std::uint64_t seed);
+
+}  // namespace esscher

@@ -1,0 +1,251 @@
+#include "esscher/risk/layer_risk.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <optional>
+
+#include "esscher/base/error.h"
+#include "esscher/base/parallel.h"
+#include "esscher/estimate/moments.h"
+#include "esscher/risk/carriers.h"
+#include "esscher/risk/layer_error.h"
+
+namespace esscher {
+namespace {
+
+constexpr std::int64_t kBlock = 16;  // nodes of one piece of work
+// A finite prompt costs a thousand times what an infinite one does, so it gets fewer nodes.
+constexpr int kFewerNodes = 4;
+
+void check_layer(const ContextTask& task, const Layer& layer) {
+  layer.check(task.token_dim, task.out_dim);
+}
+
+// A law and a query, or a drawn prompt and a query.
+struct Place {
+  ContextNode node;
+  double weight = 0;
+  std::optional<AnyMeasure> prompt = {};
+
+  double error(const Layer& layer, Length L, Layer* gradient) const {
+    const double of_layer =
+        prompt ? layer_error(layer, *prompt, node.query, node.target, gradient)
+               : prompt_error(layer, *node.tokens, L, node.query, node.target, gradient);
+    return of_layer + node.variance / 2;
+  }
+};
+
+using Places = std::vector<Place>;
+
+Places places_of(std::vector<WeightedNode> nodes) {
+  Places out;
+  for (WeightedNode& node : nodes) out.push_back({std::move(node.node), node.weight});
+  return out;
+}
+
+// Weighted errors [n]; the weighted gradient is added to *gradient.
+Vector errors_at(const Places& places, const Layer& layer, Length L, Layer* gradient) {
+  const auto n = static_cast<std::int64_t>(places.size());
+  const std::int64_t blocks = (n + kBlock - 1) / kBlock;
+  Vector values(n);
+  std::vector<Layer> slopes(gradient == nullptr ? 0 : static_cast<std::size_t>(blocks),
+                            layer.zero());
+  parallel_for(blocks, [&](std::int64_t block) {
+    for (std::int64_t i = block * kBlock; i < std::min(n, (block + 1) * kBlock); ++i) {
+      const Place& place = places[static_cast<std::size_t>(i)];
+      if (gradient == nullptr) {
+        values[i] = place.weight * place.error(layer, L, nullptr);
+        continue;
+      }
+      Layer own = layer.zero();
+      values[i] = place.weight * place.error(layer, L, &own);
+      slopes[static_cast<std::size_t>(block)] += own *= place.weight;
+    }
+  });
+  for (const Layer& slope : slopes) *gradient += slope;
+  return values;
+}
+
+
+int log2_nodes(const Layer& layer, Length L, const RiskOptions& options) {
+  const bool cheap = L.is_infinite() || layer.is_all(ModelKind::linear);
+  return cheap ? options.log2_nodes : std::max(3, options.log2_nodes - kFewerNodes);
+}
+
+// A value on each of several independent node sets, and how they are put together.
+template <class Value>
+Estimate over_nodes(const ContextTask& task, int log2_count, const RiskOptions& options,
+                    const Value& value) {
+  if (has_lattice(task)) {
+    const double a = value(places_of(lattice_nodes(task, 0))).sum();
+    const double b = value(places_of(lattice_nodes(task, 1))).sum();
+    return {(a + b) / 2, std::abs(a - b) / 2, 2, Engine::quadrature};
+  }
+  Moments sums;
+  bool heavy = false;
+  for (int i = 0; i < options.scramblings; ++i) {
+    const Stream own = options.stream.split(1).split(static_cast<std::uint64_t>(i));
+    const Vector values = value(places_of(net_nodes(task, log2_count, own)));
+    sums.add(values.sum());
+    heavy = heavy || carriers(values) < kFewCarriers;
+  }
+  Estimate out = sums.estimate(Engine::quadrature);
+  out.heavy = heavy;
+  return out;
+}
+
+void check_prompt_memory(const ContextTask& task, Length L, std::int64_t prompts) {
+  constexpr double kMost = 8.0 * (1 << 30);
+  const double bytes = 8.0 * static_cast<double>(L.count()) * static_cast<double>(task.token_dim) *
+                       static_cast<double>(prompts);
+  if (bytes <= kMost) return;
+  throw CapabilityError("layer risk: " + std::to_string(prompts) + " prompts of L = " + L.text() +
+                        " tokens take more than 8 GiB; ask for a shorter prompt or fewer draws");
+}
+
+Place draw_place(const ContextTask& task, Length L, const Stream& own) {
+  Place out{draw_node(task, own.split(0)), 1};
+  if (!L.is_infinite()) {
+    out.prompt = AnyMeasure(out.node.tokens->measure().sample(own.split(1), L.count()));
+  }
+  return out;
+}
+
+// The mean over fresh draws of value(place, stream).
+template <class Value>
+Estimate over_draws(const ContextTask& task, Length L, const RiskOptions& options,
+                    const Value& value) {
+  if (options.draws < 2) {
+    throw_argument("layer risk", "draws", std::to_string(options.draws), "an integer >= 2");
+  }
+  if (!L.is_infinite()) check_prompt_memory(task, L, 1);
+  Vector values(options.draws);
+  const std::int64_t blocks = (options.draws + kBlock - 1) / kBlock;
+  parallel_for(blocks, [&](std::int64_t block) {
+    for (std::int64_t i = block * kBlock; i < std::min(options.draws, (block + 1) * kBlock); ++i) {
+      const Stream own = options.stream.split(1).split(static_cast<std::uint64_t>(i));
+      values[i] = value(draw_place(task, L, own));
+    }
+  });
+  Estimate out = moments_of({values.data(), static_cast<std::size_t>(values.size())})
+                     .estimate(Engine::direct);
+  out.heavy = carriers(values) < kFewCarriers;
+  return out;
+}
+
+Estimate bayes_from_prompts(const ContextTask& task, Length L, const RiskOptions& options) {
+  return over_draws(task, L, options, [&](const Place& place) {
+    const Empirical* prompt = place.prompt->as<Empirical>();
+    const Vector miss =
+        task.posterior_mean(prompt->tokens(), place.node.query) - place.node.target;
+    return 0.5 * (miss.squaredNorm() + place.node.variance);
+  });
+}
+
+template <class Risk>
+Estimate of_moments(const ContextTask& task, const RiskOptions& options, const Risk& risk) {
+  if (task.exact_moments) return {risk(task.moments(options.stream)), 0, 0, Engine::exact};
+  Moments sums;
+  for (int i = 0; i < options.scramblings; ++i) {
+    sums.add(risk(task.moments(options.stream.split(3).split(static_cast<std::uint64_t>(i)))));
+  }
+  return sums.estimate(Engine::quadrature);
+}
+
+}  // namespace
+
+RiskChoice choose_layer_risk(const ContextTask& task, const Layer& layer, Length length,
+                             Engine engine) {
+  if (engine == Engine::sampled) {
+    throw CapabilityError("task " + std::string(name(task.type)) +
+                          ": no sampled engine for the risk of a layer; use exact or direct");
+  }
+  const bool formula = length.is_infinite() || has_prompt_formula(layer);
+  if (formula && engine != Engine::direct) {
+    return {RiskMethod::quadrature, Engine::quadrature,
+            "The layer is exact over tokens; laws and queries are quadrature nodes."};
+  }
+  if (!formula && engine != Engine::direct && engine != Engine::automatic) {
+    throw CapabilityError("task " + std::string(name(task.type)) +
+                          ": several heads with softmax among them have no formula at L = " +
+                          length.text() + "; engine \"auto\" or \"direct\" draws prompts");
+  }
+  return {RiskMethod::draws, Engine::direct,
+          formula ? "The engine direct was asked for."
+                  : "Several heads with softmax among them have no formula; prompts are drawn."};
+}
+
+Estimate layer_risk(const ContextTask& task, const Layer& layer, Length length,
+                    const RiskOptions& options) {
+  check_layer(task, layer);
+  if (choose_layer_risk(task, layer, length, options.engine).method == RiskMethod::quadrature) {
+    return over_nodes(task, log2_nodes(layer, length, options), options, [&](const Places& places) {
+      return errors_at(places, layer, length, nullptr);
+    });
+  }
+  return over_draws(task, length, options, [&](const Place& place) {
+    return place.error(layer, length, nullptr);
+  });
+}
+
+LayerRiskFunction layer_risk_function(const ContextTask& task, const Layer& like, Length length,
+                                      const RiskOptions& options) {
+  check_layer(task, like);
+  auto places = std::make_shared<Places>();
+  if (choose_layer_risk(task, like, length, options.engine).method == RiskMethod::draws) {
+    if (!length.is_infinite()) check_prompt_memory(task, length, options.draws);
+    for (std::int64_t i = 0; i < options.draws; ++i) {
+      places->push_back(
+          draw_place(task, length, options.stream.split(static_cast<std::uint64_t>(i))));
+      places->back().weight = 1 / static_cast<double>(options.draws);
+    }
+  } else if (has_lattice(task)) {
+    *places = places_of(lattice_nodes(task, 0));
+  } else {
+    *places = places_of(net_nodes(task, log2_nodes(like, length, options), options.stream));
+  }
+  return [places, length](const Layer& at, Layer* gradient) {
+    if (gradient != nullptr) *gradient = at.zero();
+    return errors_at(*places, at, length, gradient).sum();
+  };
+}
+
+ReferenceRisks reference_risks(const ContextTask& task, Length length, const RiskOptions& options) {
+  ReferenceRisks out;
+  const bool law_is_known = task.fixed_law || length.is_infinite();
+  if (!law_is_known && task.posterior_mean) {
+    out.bayes = bayes_from_prompts(task, length, options);
+  } else {
+    out.bayes_is_bound = !law_is_known;
+    out.bayes = over_nodes(task, options.log2_nodes, options, [](const Places& places) {
+      Vector values(static_cast<Index>(places.size()));
+      for (Index i = 0; i < values.size(); ++i) {
+        const Place& place = places[static_cast<std::size_t>(i)];
+        values[i] = 0.5 * place.weight * place.node.variance;
+      }
+      return values;
+    });
+  }
+  out.affine = of_moments(task, options, best_affine_risk);
+  out.linear = of_moments(task, options, best_linear_risk);
+  return out;
+}
+
+std::vector<RiskRow> layer_risk_rows(const LayerProblem& problem) {
+  std::vector<RiskRow> rows;
+  const std::string type(name(problem.task.type));
+  for (const Length L : problem.lengths) {
+    const ReferenceRisks reference = reference_risks(problem.task, L, problem.risk);
+    rows.push_back(risk_row(L, problem.layer.name(),
+                            layer_risk(problem.task, problem.layer, L, problem.risk)));
+    rows.push_back(risk_row(L, "bayes", reference.bayes));
+    if (reference.bayes_is_bound) rows.back().bound = true;
+    rows.push_back(risk_row(L, "affine", reference.affine));
+    rows.push_back(risk_row(L, "linear", reference.linear));
+    for (std::size_t i = rows.size() - 4; i < rows.size(); ++i) rows[i].task = type;
+  }
+  return rows;
+}
+
+}  // namespace esscher

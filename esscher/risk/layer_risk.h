@@ -1,0 +1,59 @@
+// The risk of a layer on a task beyond regression: one half of the mean squared error, summed over
+// coordinates, averaged over laws, queries, prompts and targets.
+//
+//   L = infinity, any layer                    quadrature over nodes; no token is drawn
+//   finite L, one softmax head or linear ones  the same, exact over prompts (layer_error.h)
+//   finite L, other layers                     direct: prompts are drawn
+//
+// Beside it stand predictions that every layer should be compared with:
+//
+//   bayes    the best one. It knows the law of the tokens where every prompt has the same, or where the
+//            prompt is infinite. From a finite prompt it is computed for pools; for other tasks the
+//            predictor that knows the law is a bound that no prediction beats.
+//   affine   the best map A z + b of the query alone
+//   linear   the best map A z of the query alone
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "esscher/base/length.h"
+#include "esscher/risk/context_nodes.h"
+#include "esscher/risk/layer.h"
+#include "esscher/risk/risk_rows.h"
+
+namespace esscher {
+
+// The engine that serves: quadrature or direct. Throws CapabilityError for one that does not.
+RiskChoice choose_layer_risk(const ContextTask& task, const Layer& layer, Length length,
+                             Engine engine);
+
+Estimate layer_risk(const ContextTask& task, const Layer& layer, Length length,
+                    const RiskOptions& options);
+
+// A differentiable risk; the gradient is overwritten when asked for.
+using LayerRiskFunction = std::function<double(const Layer& at, Layer* gradient)>;
+
+// On fixed nodes, or on options.draws fixed prompts where there is no formula: smooth, with its
+// exact gradient, for descents. For one stream the nodes are the same at every L.
+LayerRiskFunction layer_risk_function(const ContextTask& task, const Layer& like, Length length,
+                                      const RiskOptions& options);
+
+struct ReferenceRisks {
+  Estimate bayes;
+  bool bayes_is_bound = false;  // it knows the law, which a finite prompt does not tell
+  Estimate affine, linear;
+};
+ReferenceRisks reference_risks(const ContextTask& task, Length length, const RiskOptions& options);
+
+struct LayerProblem {
+  ContextTask task;
+  Layer layer;
+  std::vector<Length> lengths;
+  RiskOptions risk;
+};
+
+// For each length one row for the layer, then bayes, affine and linear.
+std::vector<RiskRow> layer_risk_rows(const LayerProblem& problem);
+
+}  // namespace esscher
