@@ -12,8 +12,10 @@
 #include "esscher/base/error.h"
 #include "esscher/base/number_text.h"
 #include "esscher/config/layer.h"
+#include "esscher/json/optimum.h"
 #include "esscher/json/training.h"
 #include "esscher/report/page_flow.h"
+#include "esscher/report/page_optimum.h"
 #include "esscher/report/page_twins.h"
 #include "esscher/report/report.h"
 #include "esscher/report/setting.h"
@@ -126,7 +128,8 @@ void icl_risk(const Globals& globals, const IclOptions& options) {
 void icl_layer_risk(const Globals& globals, const IclOptions& options, const Config& config) {
   if (options.asks_temperature() || !options.model.empty()) {
     throw ArgumentError(
-        "icl risk: --model, --temperature, --factor and --shift are for task.type = \"regression\"");
+        "icl risk: --model, --temperature, --factor and --shift are for task.type = "
+        "\"regression\"");
   }
   const LayerProblem problem = read_layer_problem(config.root(), globals.seed);
   config.check_all_used();
@@ -202,8 +205,44 @@ void icl_compare(const Globals& globals, const IclOptions& options) {
   print_result(globals, "icl-compare", compare_document(result), text);
 }
 
+void icl_optimum(const Globals& globals, const IclOptions& options) {
+  Config config = icl_config(globals, options);
+  set_lengths(config, options);
+  const OptimumProblem problem = read_optimum_problem(config.root(), globals.seed);
+  config.check_all_used();
+  const Cells<OptimumRow> cells = optimum_cells(problem);
+  if (globals.dry_run) {
+    constexpr double kEvaluations = 60;  // of the gradient, in a typical descent
+    const FamilyMap map(problem.family, problem.task, problem.kinds);
+    const Layer like = map.layer(Vector::Constant(map.size(), 0.3));
+    const double once = cpu_seconds([&] {
+      for (const Length L : problem.lengths) {
+        Layer gradient;
+        (void)layer_risk_function(problem.task, like, L, problem.risk)(like, &gradient);
+      }
+    });
+    print_dry_run(globals, {.verb = "icl optimum",
+                            .what = "the best layer at each length",
+                            .engine = "descents on the exact risk",
+                            .count = static_cast<std::int64_t>(cells.keys.size()),
+                            .cpu_seconds = once * kEvaluations * problem.restarts,
+                            .basis = "one gradient at each length was timed"});
+    return;
+  }
+  std::optional<Run> run = run_of(globals, "icl optimum", config);
+  const std::vector<OptimumRow> rows = rows_of_cells(globals, run ? &*run : nullptr, cells);
+  const Json document = optimum_document(rows);
+  if (run) {
+    run->set_document("result", document);
+    keep_page(*run, optimum_page(rows));
+  }
+  print_result(globals, "icl-optimum", document,
+               show_table(rows, {"L", "risk", "std_error", "u", "v", "w", "limit_risk", "bayes",
+                                 "affine", "linear", "restarts", "agreeing", "converged"}));
+}
+
 void add_icl(const Command& app, Globals& globals) {
-  const Command icl = app.add("icl", "In-context regression: risks, flows, training");
+  const Command icl = app.add("icl", "In-context learning: risks, flows, training");
   icl.require_verb();
   icl.footer("'esscher help icl risk' and so on show tables and examples.");
   // The options live as long as the program, as Globals do.
@@ -272,6 +311,14 @@ void add_icl(const Command& app, Globals& globals) {
       "  esscher icl compare --set task.dim=1 --length 10,100 --set flow.log2_nodes=6 --set "
       "'sweep.eps=[0.5]'",
       {.shard = true, .dry_run = true}, icl_compare);
+  add("optimum", "The best layer of a family at each prompt length", kSeveral,
+      "Reads [task] of another type than regression, [model] kind, heads and family, [sweep] "
+      "lengths\n"
+      "and [flow] restarts; 'esscher config icl optimum' prints every key.\n"
+      "Examples:\n"
+      "  esscher icl optimum --set task.type=denoising --set 'task.means=[[1.5],[-1.5]]' --length "
+      "10,1000,inf",
+      {.shard = true, .dry_run = true}, icl_optimum);
 }
 
 }  // namespace esscher::cli

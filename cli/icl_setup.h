@@ -1,4 +1,4 @@
-// What the verbs `icl risk|flow|train|compare` share: where the configuration comes from, and models.
+// What the verbs `icl risk|flow|train|compare|optimum` share: where the configuration comes from, and models.
 #pragma once
 
 #include <cstdint>
@@ -47,5 +47,6 @@ void icl_temperature(const Globals& globals, const IclOptions& options, const Co
 void icl_flow(const Globals& globals, const IclOptions& options);
 void icl_train(const Globals& globals, const IclOptions& options);
 void icl_compare(const Globals& globals, const IclOptions& options);
+void icl_optimum(const Globals& globals, const IclOptions& options);
 
 }  // namespace esscher::cli

@@ -86,7 +86,7 @@ FlowSetup setup_of(const LinearRegressionTask& task, const ModelConfig& model,
 LinearRegressionTask read_task(const Table& root) {
   const Table table = root.table("task");
   if (read_task_type(root) != TaskType::regression) {
-    table.fail("type", "\"regression\" here; other types have icl risk and icl optimum");
+    table.fail("type", "\"regression\" for this verb; other types have icl risk and icl optimum");
   }
   LinearRegressionTask task;
   task.dim = table.integer("dim", Range::between(1, 1000));
@@ -162,6 +162,8 @@ std::vector<double> read_eps(const Table& root) {
 
 void allow_lab_keys(const Table& root) {
   allow_train_keys(root);
+  if (const std::optional<Table> model = root.find_table("model")) model->allow({"family"});
+  if (const std::optional<Table> flow = root.find_table("flow")) flow->allow({"restarts"});
   if (const std::optional<Table> sweep = root.find_table("sweep")) sweep->allow({"lengths", "eps"});
   allow_preset(root);
 }

@@ -281,6 +281,11 @@ TableDeclaration model_table() {
             "",
             "of each head, where they differ (other tasks than regression)",
             {"softmax", "linear"}},
+           {"family",
+            K::word,
+            "",
+            "layers that icl optimum searches, \"scalars\" unless given",
+            {"scalars", "diagonal", "full"}},
            {"parametrisation",
             K::word,
             "\"UV\"",
@@ -343,7 +348,8 @@ TableDeclaration flow_table() {
        {"scramblings", K::integer, "8", "independent node sets, for the error"},
        {"draws", K::integer, "4000", "drawn tasks, where there is no quadrature"},
        {"points", K::integer, "100", "times of a comparison"},
-       {"horizon", K::number, "0.1", "distance that ends the common part of two flows"}}};
+       {"horizon", K::number, "0.1", "distance that ends the common part of two flows"},
+       {"restarts", K::integer, "", "starts of icl optimum, 4 unless given"}}};
 }
 
 TableDeclaration preset_table() {
@@ -449,7 +455,8 @@ std::span<const VerbDeclaration> declared_verbs() {
       {"icl risk", {"task"}, {"model", "sweep", "train", "flow"}},
       {"icl flow", {"task"}, {"model", "train", "flow"}},
       {"icl train", {"task"}, {"model", "train", "flow"}},
-      {"icl compare", {"task"}, {"model", "sweep", "flow"}}};
+      {"icl compare", {"task"}, {"model", "sweep", "flow"}},
+      {"icl optimum", {"task"}, {"model", "sweep", "flow"}}};
   return kVerbs;
 }
 

@@ -20,17 +20,17 @@ enum class KeyKind {
   number,
   integer,
   boolean,
-  word,     // one of `words`
-  text,     // a file name or a sentence
-  numbers,  // [x, ..]
-  words,    // ["a", ..] of `words`
-  rows,     // [[x, ..], ..]
-  matrix,   // a number, rows, or a table `matrix`
+  word,      // one of `words`
+  text,      // a file name or a sentence
+  numbers,   // [x, ..]
+  words,     // ["a", ..] of `words`
+  rows,      // [[x, ..], ..]
+  matrix,    // a number, rows, or a table `matrix`
   matrices,  // the same, or a list of rows
-  length,   // a positive integer or "inf"
-  lengths,  // [L, ..], or a table `lengths`
-  table,    // a table `table`, or one of `words` if there are any
-  tables    // an array of tables `table`
+  length,    // a positive integer or "inf"
+  lengths,   // [L, ..], or a table `lengths`
+  table,     // a table `table`, or one of `words` if there are any
+  tables     // an array of tables `table`
 };
 
 struct KeyDeclaration {

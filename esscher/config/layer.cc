@@ -10,6 +10,7 @@
 #include "esscher/task/classification.h"
 #include "esscher/task/denoising.h"
 #include "esscher/task/pool.h"
+#include "esscher/task/regression_nodes.h"
 #include "esscher/task/single_index_task.h"
 
 namespace esscher {
@@ -44,8 +45,8 @@ MixtureMeans read_means(const Table& table, Index components) {
     return out;
   }
   out.dim = read_dim(table);
-  out.count = components > 0 ? components
-                             : table.integer_or("components", 2, Range::between(1, 1000));
+  out.count =
+      components > 0 ? components : table.integer_or("components", 2, Range::between(1, 1000));
   out.scale = table.number_or("mean_scale", 1, Range::positive());
   return out;
 }
@@ -86,10 +87,8 @@ ContextTask read_pool(const Table& table) {
   } else {
     const Index d = read_dim(table);
     task.pool.resize(table.integer("pool_size", Range::between(1, 65536)), d);
-    const double deviation =
-        std::sqrt(table.number_or("task_variance", 1, Range::positive()));
-    const Stream stream(
-        static_cast<std::uint64_t>(table.integer_or("pool_seed", 0, kNotNegative)));
+    const double deviation = std::sqrt(table.number_or("task_variance", 1, Range::positive()));
+    const Stream stream(static_cast<std::uint64_t>(table.integer_or("pool_seed", 0, kNotNegative)));
     stream.fill_normal(0, {task.pool.data(), static_cast<std::size_t>(task.pool.size())});
     task.pool *= deviation;
   }
@@ -122,11 +121,10 @@ std::vector<ModelKind> read_kinds(const Table& model, std::size_t heads) {
 Matrix acting(const Table& init, std::string_view key, const Matrix& given, Index m, Index D) {
   const bool fits = given.cols() == D && (given.rows() == m || given.rows() == D);
   if (!fits) {
-    init.fail_because(key, "shape is [" + std::to_string(given.rows()) + "," +
-                               std::to_string(given.cols()) + "], expected [" + std::to_string(D) +
-                               "," + std::to_string(D) + "]" +
-                               (m == D ? "" : " or [" + std::to_string(m) + "," +
-                                                  std::to_string(D) + "]"));
+    init.fail_because(
+        key, "shape is [" + std::to_string(given.rows()) + "," + std::to_string(given.cols()) +
+                 "], expected [" + std::to_string(D) + "," + std::to_string(D) + "]" +
+                 (m == D ? "" : " or [" + std::to_string(m) + "," + std::to_string(D) + "]"));
   }
   return given.bottomRows(m);
 }
@@ -150,8 +148,7 @@ Layer read_dense(const Table& model, const Table& init, const ContextTask& task)
   const std::vector<ModelKind> kinds = read_kinds(model, U.size());
   Layer out{Matrix::Zero(m, D), {}};
   for (std::size_t h = 0; h < U.size(); ++h) {
-    out.heads.push_back(
-        {kinds[h], acting(init, "U", U[h], D, D), acting(init, "V", V[h], m, D)});
+    out.heads.push_back({kinds[h], acting(init, "U", U[h], D, D), acting(init, "V", V[h], m, D)});
   }
   if (init.has("W")) {
     const bool is_rows = init.value("W").array() != nullptr;
@@ -167,8 +164,8 @@ Layer read_identity(const Table& model, const Table& init, const ContextTask& ta
   const std::vector<ModelKind> kinds = read_kinds(model, heads);
   Layer out{Matrix::Zero(m, D), {}};
   for (const ModelKind kind : kinds) {
-    out.heads.push_back({kind, scale * Matrix::Identity(D, D),
-                         scale * Matrix::Identity(D, D).bottomRows(m)});
+    out.heads.push_back(
+        {kind, scale * Matrix::Identity(D, D), scale * Matrix::Identity(D, D).bottomRows(m)});
   }
   return out;
 }
@@ -188,7 +185,9 @@ ContextTask read_context_task(const Table& root) {
     case TaskType::pool: return read_pool(table);
     case TaskType::regression: break;
   }
-  table.fail("type", "another type than regression here");
+  const LinearRegressionTask task = read_task(root);
+  if (task.features != Features::gaussian) table.fail("features", "\"gaussian\" here");
+  return regression_task_nodes(task);
 }
 
 Layer read_layer(const Table& root, const ContextTask& task) {
@@ -205,6 +204,22 @@ LayerProblem read_layer_problem(const Table& root, std::uint64_t seed) {
   LayerProblem out{.task = read_context_task(root), .layer = {}, .lengths = {}, .risk = {}};
   out.layer = read_layer(root, out.task);
   out.lengths = read_lengths(root, {read_length(root)});
+  out.risk = read_flow(root, seed).risk;
+  return out;
+}
+
+OptimumProblem read_optimum_problem(const Table& root, std::uint64_t seed) {
+  allow_lab_keys(root);
+  OptimumProblem out{.task = read_context_task(root), .lengths = {}, .risk = {}};
+  const Table model = root.table_or_empty("model");
+  model.allow({"init"});
+  out.family = model.enumerator_or("family", LayerFamily::scalars);
+  out.kinds = read_kinds(
+      model, static_cast<std::size_t>(model.integer_or("heads", 1, Range::between(1, 8))));
+  out.lengths = read_lengths(
+      root, {Length(10), Length(100), Length(1000), Length(10000), Length::infinity()});
+  out.restarts = static_cast<int>(
+      root.table_or_empty("flow").integer_or("restarts", 4, Range::between(1, 1000)));
   out.risk = read_flow(root, seed).risk;
   return out;
 }

@@ -50,8 +50,8 @@ std::vector<WeightedNode> lattice_nodes(const ContextTask& task, int half) {
   std::vector<WeightedNode> out;
   for (Index k = 0; k < task.strata.size(); ++k) {
     for (Index i = 0; i < rule.points.rows(); ++i) {
-      out.push_back({task.node(rule.points.row(i).transpose(), k),
-                     task.strata[k] * rule.weights[i]});
+      out.push_back(
+          {task.node(rule.points.row(i).transpose(), k), task.strata[k] * rule.weights[i]});
     }
   }
   return out;

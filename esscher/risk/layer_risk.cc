@@ -67,7 +67,6 @@ Vector errors_at(const Places& places, const Layer& layer, Length L, Layer* grad
   return values;
 }
 
-
 int log2_nodes(const Layer& layer, Length L, const RiskOptions& options) {
   const bool cheap = L.is_infinite() || layer.is_all(ModelKind::linear);
   return cheap ? options.log2_nodes : std::max(3, options.log2_nodes - kFewerNodes);
@@ -128,8 +127,8 @@ Estimate over_draws(const ContextTask& task, Length L, const RiskOptions& option
       values[i] = value(draw_place(task, L, own));
     }
   });
-  Estimate out = moments_of({values.data(), static_cast<std::size_t>(values.size())})
-                     .estimate(Engine::direct);
+  Estimate out =
+      moments_of({values.data(), static_cast<std::size_t>(values.size())}).estimate(Engine::direct);
   out.heavy = carriers(values) < kFewCarriers;
   return out;
 }
@@ -137,8 +136,7 @@ Estimate over_draws(const ContextTask& task, Length L, const RiskOptions& option
 Estimate bayes_from_prompts(const ContextTask& task, Length L, const RiskOptions& options) {
   return over_draws(task, L, options, [&](const Place& place) {
     const Empirical* prompt = place.prompt->as<Empirical>();
-    const Vector miss =
-        task.posterior_mean(prompt->tokens(), place.node.query) - place.node.target;
+    const Vector miss = task.posterior_mean(prompt->tokens(), place.node.query) - place.node.target;
     return 0.5 * (miss.squaredNorm() + place.node.variance);
   });
 }
@@ -184,9 +182,8 @@ Estimate layer_risk(const ContextTask& task, const Layer& layer, Length length,
       return errors_at(places, layer, length, nullptr);
     });
   }
-  return over_draws(task, length, options, [&](const Place& place) {
-    return place.error(layer, length, nullptr);
-  });
+  return over_draws(task, length, options,
+                    [&](const Place& place) { return place.error(layer, length, nullptr); });
 }
 
 LayerRiskFunction layer_risk_function(const ContextTask& task, const Layer& like, Length length,

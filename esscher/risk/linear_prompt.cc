@@ -15,8 +15,8 @@ Matrix fourth_moment(const SharedMixture& law, const Vector& a, const Vector& b)
     const Vector m = law.means.row(k).transpose();
     const double am = a.dot(m), bm = b.dot(m);
     const Vector mixed = bm * sa + am * sb;
-    out += law.weights[k] * ((am * bm + sigma) * (m * m.transpose() + S) +
-                             mixed * m.transpose() + m * mixed.transpose());
+    out += law.weights[k] * ((am * bm + sigma) * (m * m.transpose() + S) + mixed * m.transpose() +
+                             m * mixed.transpose());
   }
   return out + sa * sb.transpose() + sb * sa.transpose();
 }
@@ -42,8 +42,7 @@ double linear_error(const Layer& layer, const SharedMixture& law, std::int64_t L
                     const VectorView& z, const VectorView& target, Layer* gradient) {
   const std::size_t H = layer.heads.size();
   const double share = 1 / static_cast<double>(L);
-  const Matrix M =
-      law.cov + law.means.transpose() * law.weights.asDiagonal() * law.means;  // E zz'
+  const Matrix M = law.cov + law.means.transpose() * law.weights.asDiagonal() * law.means;  // E zz'
   std::vector<Vector> a;
   Vector mean = Vector::Zero(layer.out_dim());
   for (const LayerHead& head : layer.heads) {

@@ -33,7 +33,8 @@ Span integration_span(const Array& weights, const Array& mu, double tau, std::in
   const double rest = std::max(1.0, Ld - 2);
   Span out{HUGE_VAL, -mu.minCoeff() + tau * std::sqrt(80 / rest) + 4};
   for (Index k = 0; k < mu.size(); ++k) {
-    out.left = std::min(out.left, -mu[k] - left_reach(tau, std::max(1.0, l + std::log(weights[k]))));
+    out.left =
+        std::min(out.left, -mu[k] - left_reach(tau, std::max(1.0, l + std::log(weights[k]))));
     const double odds = weights[k] * Ld / 200;
     if (odds <= 1 || L < 4) continue;
     const double deviations = std::max(0.0, std::sqrt(2 * std::log(odds)) - 1.3);
@@ -114,14 +115,14 @@ struct Sums {
         FF(Matrix::Zero(D, D)),
         X(Array::Zero(K)),
         G(Vector::Zero(D)) {}
-  Vector M1;             // E sum omega zeta
-  double Q = 0;          // E|V sum omega zeta|^2
-  Array C, C1;           // sums of P1 C_k, P1 C_k'
-  double C2 = 0;         // of p_k P1 C_k'', over k as well
-  Matrix FF;             // of P2 F1 F1'
-  Array X;               // coefficient of d mu_k
-  double Y = 0;          // of d tau^2
-  Vector G;              // of S da
+  Vector M1;      // E sum omega zeta
+  double Q = 0;   // E|V sum omega zeta|^2
+  Array C, C1;    // sums of P1 C_k, P1 C_k'
+  double C2 = 0;  // of p_k P1 C_k'', over k as well
+  Matrix FF;      // of P2 F1 F1'
+  Array X;        // coefficient of d mu_k
+  double Y = 0;   // of d tau^2
+  Vector G;       // of S da
 };
 
 void add_node(const Reading& r, const Orders& o, const Powers& power, double du, bool gradient,
@@ -187,8 +188,7 @@ void add_gradient(const Layer& layer, const SharedMixture& law, const Reading& r
   const Matrix M2 = r.E.transpose() * (r.p * sums.C).matrix().asDiagonal() * r.E +
                     (r.p * sums.C).sum() * law.cov + mixed * r.s.transpose() +
                     r.s * mixed.transpose() + sums.C2 * r.s * r.s.transpose() + sums.FF;
-  const Vector by_a =
-      law.means.transpose() * sums.X.matrix() + 2 * sums.Y * r.s + law.cov * sums.G;
+  const Vector by_a = law.means.transpose() * sums.X.matrix() + 2 * sums.Y * r.s + law.cov * sums.G;
   gradient.W += miss * z.transpose();
   gradient.heads[0].V += miss * r.c.transpose() + r.q * sums.M1.transpose() + V * M2;
   gradient.heads[0].U += by_a * z.transpose();

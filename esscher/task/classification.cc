@@ -22,8 +22,8 @@ std::shared_ptr<const TokenLaw> law_of(const ClassificationTask& task, const Mat
 QueryMoments moments_of(const ClassificationTask& task) {
   const Index d = task.means.cols();
   const Vector& p = task.weights;
-  QueryMoments out{Vector::Zero(d + 1), Matrix::Zero(d + 1, d + 1), Vector::Constant(1, p[0] - p[1]),
-                   Matrix::Zero(1, d + 1), 1};
+  QueryMoments out{Vector::Zero(d + 1), Matrix::Zero(d + 1, d + 1),
+                   Vector::Constant(1, p[0] - p[1]), Matrix::Zero(1, d + 1), 1};
   auto zz = out.zz.topLeftCorner(d, d);
   zz = task.cov;
   if (task.means.is_fixed()) {
@@ -48,8 +48,8 @@ void ClassificationTask::check() const {
   check_dimension("task", "cov", cov.rows(), means.cols());
   check_dimension("task", "cov", cov.cols(), means.cols());
   if (!(eigensystem(cov).values[0] > 0)) {
-    throw_argument("task", "cov", "a matrix with smallest eigenvalue " +
-                                      to_text(eigensystem(cov).values[0]),
+    throw_argument("task", "cov",
+                   "a matrix with smallest eigenvalue " + to_text(eigensystem(cov).values[0]),
                    "a positive definite one");
   }
 }

@@ -9,10 +9,11 @@
 // with known probability (the component of a mixture, the member of a pool), so that one function
 // serves quadrature, where normals are the points of a net, and draws.
 //
-//   denoising_task       task/denoising.h
-//   classification_task  task/classification.h
-//   single_index_task    task/single_index_task.h
-//   pool_task            task/pool.h
+//   denoising_task         task/denoising.h
+//   classification_task    task/classification.h
+//   single_index_task      task/single_index_task.h
+//   pool_task              task/pool.h
+//   regression_task_nodes  task/regression_nodes.h
 #pragma once
 
 #include <functional>

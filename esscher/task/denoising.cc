@@ -54,7 +54,8 @@ DenoisingPosterior denoising_posterior(const DenoisingTask& task, const MatrixVi
   const Index K = means.rows(), d = means.cols();
   Vector exponent(K);
   for (Index k = 0; k < K; ++k) {
-    exponent[k] = std::log(task.weights[k]) - (z.transpose() - means.row(k)).squaredNorm() / (2 * S);
+    exponent[k] =
+        std::log(task.weights[k]) - (z.transpose() - means.row(k)).squaredNorm() / (2 * S);
   }
   DenoisingPosterior out;
   out.responsibilities = (exponent.array() - exponent.maxCoeff()).exp();

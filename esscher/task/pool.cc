@@ -17,8 +17,7 @@ Vector posterior(const PoolTask& task, const Matrix& prompt) {
   const Index d = task.cov.rows();
   Vector out(task.pool.rows());
   const double scale = prompt.col(d).squaredNorm() * kExactFit * kExactFit;
-  const double variance =
-      task.noise_variance > 0 ? task.noise_variance : std::max(scale, 1e-300);
+  const double variance = task.noise_variance > 0 ? task.noise_variance : std::max(scale, 1e-300);
   for (Index i = 0; i < out.size(); ++i) {
     const Vector rest = prompt.col(d) - prompt.leftCols(d) * task.pool.row(i).transpose();
     out[i] = std::log(task.weights[i]) - rest.squaredNorm() / (2 * variance);

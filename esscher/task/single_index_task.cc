@@ -70,10 +70,10 @@ ContextTask single_index_task(const SingleIndexTask& task) {
   out.node = [task, root, d](const VectorView& normals, Index) {
     const Vector w = index_of(task, normals.head(d));
     const Vector x = root * normals.tail(d);
-    ContextNode node{std::make_shared<const TokenLaw>(
-                         SingleIndex(task.cov, w, task.link, task.noise_variance)),
-                     Vector::Zero(d + 1), Vector::Constant(1, task.link(w.dot(x))),
-                     task.query_noise ? task.noise_variance : 0};
+    ContextNode node{
+        std::make_shared<const TokenLaw>(SingleIndex(task.cov, w, task.link, task.noise_variance)),
+        Vector::Zero(d + 1), Vector::Constant(1, task.link(w.dot(x))),
+        task.query_noise ? task.noise_variance : 0};
     node.query.head(d) = x;
     return node;
   };

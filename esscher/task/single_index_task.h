@@ -15,8 +15,8 @@ namespace esscher {
 enum class IndexLaw { gaussian, sphere };
 
 constexpr auto enum_names(IndexLaw) {
-  return EnumNames<IndexLaw, 2>{
-      "law of w", {{{IndexLaw::gaussian, "gaussian"}, {IndexLaw::sphere, "sphere"}}}};
+  return EnumNames<IndexLaw, 2>{"law of w",
+                                {{{IndexLaw::gaussian, "gaussian"}, {IndexLaw::sphere, "sphere"}}}};
 }
 
 struct SingleIndexTask {

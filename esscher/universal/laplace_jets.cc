@@ -11,10 +11,10 @@ namespace {
 
 constexpr Index kWidth = LaplaceJets::kOrders + 1;
 using Row = Eigen::Array<double, 1, kWidth>;
-constexpr Index kPoints = 12;           // of an interpolation
-constexpr double kFinest = 1.0 / 12;    // lattice of log y
-constexpr double kReach = 9;            // deviations of g that are kept
-constexpr double kNarrow = 0.14;        // below it nodes follow g, not the lattice
+constexpr Index kPoints = 12;         // of an interpolation
+constexpr double kFinest = 1.0 / 12;  // lattice of log y
+constexpr double kReach = 9;          // deviations of g that are kept
+constexpr double kNarrow = 0.14;      // below it nodes follow g, not the lattice
 
 // D_0 .. D_6 at y, with 1 - e^-y in place 0: D_j = q_j(y) e^-y, q_{j+1} = y (q_j' - q_j).
 void fill_functions(double log_y, double* out) {
@@ -83,9 +83,9 @@ void LaplaceJets::fill_direct() {
   std::array<double, kWidth> at{};
   for (Index i = 0; i < orders_.rows(); ++i) {
     for (Index j = -half; j <= half; ++j) {
-      fill_functions(first_ + static_cast<double>(i) * step_ +
-                         tau_ * kNodeStep * static_cast<double>(j),
-                     at.data());
+      fill_functions(
+          first_ + static_cast<double>(i) * step_ + tau_ * kNodeStep * static_cast<double>(j),
+          at.data());
       for (Index k = 0; k < kWidth; ++k) orders_(i, k) += weight[j + half] * at[k];
     }
   }

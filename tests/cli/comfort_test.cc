@@ -139,9 +139,9 @@ TEST_F(Comfort, ExamplesOfHelpWork) {
         0);
   }
   const std::vector<std::string> verbs = {
-      "limit",  "attend",  "universal", "heads",    "runs",          "report",
-      "export", "length",  "icl risk",  "icl flow", "icl train",     "icl compare",
-      "config", "presets", "paper",     "targets",  "concentration", "cite"};
+      "limit",  "attend",   "universal",     "heads",     "runs",        "report", "export",
+      "length", "icl risk", "icl flow",      "icl train", "icl compare", "config", "presets",
+      "paper",  "targets",  "concentration", "cite",      "icl optimum"};
   std::vector<std::string> ordered;
   for (const std::string& verb : verbs) {
     const std::string help = run(verb + " --help").out;
@@ -150,7 +150,8 @@ TEST_F(Comfort, ExamplesOfHelpWork) {
     for (std::string example : examples) {
       EXPECT_THAT(example, HasSubstr("esscher " + verb)) << verb;
       const bool is_long = verb == "paper" || verb == "heads" || verb == "icl flow" ||
-                           verb == "icl compare" || example.find("--bound") != std::string::npos ||
+                           verb == "icl compare" || verb == "icl optimum" ||
+                           example.find("--bound") != std::string::npos ||
                            example.find("sigma-sweep") != std::string::npos;
       const bool reads_dump = example.find("dump.npz") != std::string::npos ||
                               example.find("layer0.K") != std::string::npos ||
@@ -207,7 +208,7 @@ TEST_F(Comfort, DryRunSaysWhatWouldRun) {
        {Case{"length --error 1% -s measure.type=gaussian -s measure.dim=2", "lengths"},
         Case{"icl train -s task.dim=2 --length 50", "checkpoints"},
         Case{"icl flow -s task.dim=2", "cells"}, Case{"icl compare -s task.dim=2", "cells"},
-        Case{"paper --size tiny", "cells"}}) {
+        Case{"icl optimum -s task.dim=2", "cells"}, Case{"paper --size tiny", "cells"}}) {
     const Outcome got = run(std::string(other.arguments) + " --dry-run --json");
     ASSERT_EQ(got.code, 0) << other.arguments << got.err;
     EXPECT_GT(got.json().at(other.says).get<int>(), 0) << other.arguments;

@@ -55,6 +55,39 @@ TEST_F(Icl, TemperaturesHaveAGridABestAndAPage) {
   EXPECT_THAT(messages(), ::testing::HasSubstr("did you mean covariance"));
 }
 
+TEST_F(Icl, OtherTasksHaveRisksBesideTheirReferences) {
+  const std::string task =
+      "--set task.type=denoising --set 'task.means=[[1.0],[-1.0]]' --set task.gamma=0.5 --set "
+      "task.xi=0.5 ";
+  const std::string layer = "--set 'model.init={kind=\"dense\",U=[[2.0]],V=[[0.5]],W=[[0.0]]}' ";
+  const Json rows = json("icl risk " + task + layer + "--length 10,inf").at("rows");
+  ASSERT_EQ(rows.size(), 8U);
+  const char* models[] = {"softmax", "bayes", "affine", "linear"};
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    EXPECT_EQ(rows[i].at("model"), models[i % 4]);
+    EXPECT_EQ(rows[i].at("task"), "denoising");
+    EXPECT_TRUE(rows[i].at("bound").is_null());
+  }
+  EXPECT_NEAR(rows[4].at("risk").get<double>(), rows[5].at("risk").get<double>(), 1e-12);
+  EXPECT_GT(rows[0].at("risk").get<double>(), rows[1].at("risk").get<double>());
+  run("icl risk " + task + "--set 'model.init={kind=\"dense\",U=[[2.0,1.0]],V=[[0.5]]}'", 2);
+  EXPECT_THAT(messages(), ::testing::HasSubstr("model.init.U: shape is [1,2], expected [1,1]"));
+  run("icl flow " + task, 2);
+  EXPECT_THAT(messages(), ::testing::HasSubstr("task.type is \"denoising\", expected"));
+}
+
+TEST_F(Icl, TheBestLayerHasADocumentAndAPage) {
+  const std::string task =
+      "--set task.type=denoising --set 'task.means=[[1.0],[-1.0]]' --set task.gamma=0.5 --set "
+      "task.xi=0.5 --set flow.restarts=1 ";
+  const Json rows =
+      json("icl optimum " + task + "--length 1000,inf --out " + file("best")).at("rows");
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_NEAR(rows[1].at("u").get<double>(), 2, 1e-3);
+  EXPECT_LE(rows[0].at("risk").get<double>(), rows[0].at("limit_risk").get<double>());
+  EXPECT_TRUE(std::filesystem::exists(file("best") + "/report.html"));
+}
+
 TEST_F(Icl, RiskHasAllModelsAtAllLengths) {
   const Json rows = json("icl risk --set task.dim=2 --length 10,1e9,inf").at("rows");
   ASSERT_EQ(rows.size(), 9u);

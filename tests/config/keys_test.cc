@@ -10,6 +10,7 @@
 
 #include "esscher/base/error.h"
 #include "esscher/config/icl.h"
+#include "esscher/config/layer.h"
 #include "esscher/config/measure.h"
 #include "esscher/config/presets.h"
 #include "esscher/config/schema.h"
@@ -39,6 +40,8 @@ void read_as(std::string_view verb, const Config& config) {
     (void)read_flow_problem(root, 0);
   } else if (verb == "icl train") {
     (void)read_train(root, 0);
+  } else if (verb == "icl optimum") {
+    (void)read_optimum_problem(root, 0);
   } else if (verb == "icl compare") {
     (void)read_compare_problem(root, 0);
   }
@@ -122,9 +125,10 @@ TEST(ConfigKeys, SlipsAreNamedWithTheNearestKey) {
                 "t:2: unknown key train.optimiser, did you mean optimizer?"},
            Case{"[model.init]\nkindd = 'torch'",
                 "t:2: unknown key model.init.kindd, did you mean kind?"},
-           Case{"[task]\ncolour = 1",
-                "t:2: unknown key task.colour, expected one of dim, task_variance, "
-                "noise_variance, query_noise, prompt_cov, query_cov, features"},
+           Case{"[train]\ncolour = 1",
+                "t:2: unknown key train.colour, expected one of length, optimizer, "
+                "learning_rate, momentum, beta1, beta2, epsilon, weight_decay, batch, steps, "
+                "gradient, loss, curve_block, checkpoints"},
        }) {
     EXPECT_EQ(message_of<ConfigError>([&] { Config::parse(bad.text, "t").check_known(); }),
               bad.says);

@@ -16,6 +16,7 @@
 #include "esscher/scaling/scaling.h"
 #include "esscher/training/chain.h"
 #include "esscher/training/flow_rows.h"
+#include "esscher/training/layer_optimum.h"
 #include "esscher/training/twin_rows.h"
 #include "tests/testing.h"
 
@@ -71,6 +72,7 @@ std::string columns_page() {
   add_rows(page, "`icl flow`", columns_of<FlowRow>());
   add_rows(page, "`icl train`", columns_of<TrainRow>());
   add_rows(page, "`icl compare`", columns_of<TwinRow>());
+  add_rows(page, "`icl optimum`", columns_of<OptimumRow>());
   for (const paper::Paper& paper : paper::papers()) {
     add_rows(page, "`paper --which " + std::string(paper.id) + "`, all sections",
              paper::columns_of_paper(paper));

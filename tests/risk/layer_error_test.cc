@@ -92,8 +92,13 @@ TEST(LaplaceJets, DerivativesAreThoseOfTheIntegral) {
           continue;
         }
         // D_j by Stirling numbers of the second kind: (y d/dy)^j e^-y = e^-y sum S(j,i) (-y)^i.
-        static constexpr double S[7][7] = {{1}, {0, 1}, {0, 1, 1}, {0, 1, 3, 1}, {0, 1, 7, 6, 1},
-                                           {0, 1, 15, 25, 10, 1}, {0, 1, 31, 90, 65, 15, 1}};
+        static constexpr double S[7][7] = {{1},
+                                           {0, 1},
+                                           {0, 1, 1},
+                                           {0, 1, 3, 1},
+                                           {0, 1, 7, 6, 1},
+                                           {0, 1, 15, 25, 10, 1},
+                                           {0, 1, 31, 90, 65, 15, 1}};
         out[0] += w * -std::expm1(-y);
         for (int j = 1; j < 7; ++j) {
           double sum = 0;
@@ -216,15 +221,14 @@ TEST(PromptError, WhatHasNoFormulaIsRefused) {
   const Case c = some_case(2, 2, 2, Stream(61));
   const Layer two = some_layer({ModelKind::softmax, ModelKind::softmax}, 2, 2, 0.5, Stream(62));
   EXPECT_FALSE(has_prompt_formula(two));
-  EXPECT_NE(testing::message_of<CapabilityError>(
-                [&] { return prompt_error(two, c.law, 10, c.z, c.target); })
-                .find("engine = direct"),
+  EXPECT_NE(testing::message_of<CapabilityError>([&] {
+              return prompt_error(two, c.law, 10, c.z, c.target);
+            }).find("engine = direct"),
             std::string::npos);
 }
 
 TEST(Layer, ParametersReadBack) {
-  const Layer layer =
-      some_layer({ModelKind::softmax, ModelKind::linear}, 3, 2, 0.9, Stream(71));
+  const Layer layer = some_layer({ModelKind::softmax, ModelKind::linear}, 3, 2, 0.9, Stream(71));
   const Vector theta = layer.parameters();
   EXPECT_EQ(theta.size(), 6 + 2 * (9 + 6));
   EXPECT_EQ(layer.with(theta).parameters(), theta);

@@ -149,8 +149,7 @@ Layer two_head_layer(const DenoisingTask& task) {
   const Vector b{{-m[1], m[0]}};
   const Matrix I = Matrix::Identity(2, 2);
   return {Matrix::Zero(2, 2),
-          {{ModelKind::softmax, I / S,
-            x2 / S * (m * m.transpose()) + g2 / S * (b * b.transpose())},
+          {{ModelKind::softmax, I / S, x2 / S * (m * m.transpose()) + g2 / S * (b * b.transpose())},
            {ModelKind::softmax, b * m.transpose() / S, (g2 - x2) / S * m * b.transpose()}}};
 }
 
@@ -258,10 +257,10 @@ TEST(LayerRisk, PoolAgreesWithBruteForce) {
 TEST(LayerRisk, SeveralHeadsAreDrawnAndAgreeWithBruteForce) {
   const DenoisingTask task = two_means(0.6, 0.9);
   Layer layer = layer_of(2, 2, 0.7, 0.6, 0.2);
-  layer.heads.push_back({ModelKind::softmax, -0.3 * Matrix::Identity(2, 2),
-                         Matrix{{0.1, 0.2}, {0.0, -0.4}}});
-  layer.heads.push_back({ModelKind::linear, 0.2 * Matrix::Identity(2, 2),
-                         Matrix{{0.1, 0.0}, {0.3, 0.1}}});
+  layer.heads.push_back(
+      {ModelKind::softmax, -0.3 * Matrix::Identity(2, 2), Matrix{{0.1, 0.2}, {0.0, -0.4}}});
+  layer.heads.push_back(
+      {ModelKind::linear, 0.2 * Matrix::Identity(2, 2), Matrix{{0.1, 0.0}, {0.3, 0.1}}});
   const Estimate risk = layer_risk(denoising_task(task), layer, 4, {.draws = 10000});
   EXPECT_EQ(risk.engine, Engine::direct);
   EXPECT_TRUE(agree(brute_force(layer, 10000,
@@ -359,8 +358,8 @@ TEST(LayerRisk, ReferencesAgreeWithLeastSquares) {
   SingleIndexTask single;
   single.cov = Matrix::Identity(2, 2);
   single.link = Link(LinkName::relu);
-  for (const ContextTask& task : {denoising_task(two_means(0.6, 0.9)),
-                                  classification_task(classes), single_index_task(single)}) {
+  for (const ContextTask& task : {denoising_task(two_means(0.6, 0.9)), classification_task(classes),
+                                  single_index_task(single)}) {
     QueryMoments drawn{Vector::Zero(task.token_dim), Matrix::Zero(task.token_dim, task.token_dim),
                        Vector::Zero(task.out_dim), Matrix::Zero(task.out_dim, task.token_dim), 0};
     constexpr int n = 20000;
@@ -451,15 +450,16 @@ TEST(LayerRisk, SameBitsForAnyNumberOfThreads) {
 TEST(LayerRisk, MistakesAreNamed) {
   DenoisingTask bad = two_means(0.5, 0.5);
   bad.xi = -1;
-  EXPECT_NE(testing::message_of<ArgumentError>([&] { return denoising_task(bad); }).find("xi is -1"),
-            std::string::npos);
+  EXPECT_NE(
+      testing::message_of<ArgumentError>([&] { return denoising_task(bad); }).find("xi is -1"),
+      std::string::npos);
   const ContextTask task = denoising_task(two_means(0.6, 0.9));
   EXPECT_THROW((void)layer_risk(task, layer_of(3, 3, 1, 1, 0), 5, {}), DimensionError);
   Layer two = layer_of(2, 2, 0.7, 0.6, 0.2);
   two.heads.push_back(two.heads[0]);
-  EXPECT_NE(testing::message_of<CapabilityError>(
-                [&] { return layer_risk(task, two, 5, {.engine = Engine::exact}); })
-                .find("direct"),
+  EXPECT_NE(testing::message_of<CapabilityError>([&] {
+              return layer_risk(task, two, 5, {.engine = Engine::exact});
+            }).find("direct"),
             std::string::npos);
 }
 

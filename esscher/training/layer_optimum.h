@@ -1,0 +1,87 @@
+// The best layer of a family at a prompt length, by descent on the exact risk from several starts:
+// what a finite prompt asks for, against what an infinite one does.
+//
+// A row has the optimum of its length, with its risk on nodes of its own, beside the references of
+// layer_risk.h and the risk that the optimum of the infinite prompt has at this length.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "esscher/base/cells.h"
+#include "esscher/risk/layer_risk.h"
+#include "esscher/training/layer_family.h"
+#include "esscher/training/minimise.h"
+
+namespace esscher {
+
+struct OptimumProblem {
+  ContextTask task;
+  std::vector<ModelKind> kinds{ModelKind::softmax};  // one for each head
+  LayerFamily family = LayerFamily::scalars;
+  std::vector<Length> lengths;
+  int restarts = 4;
+  RiskOptions risk;
+};
+
+struct LayerOptimum {
+  Layer layer;
+  Vector phi;       // in the coordinates of the family
+  double risk = 0;  // on the nodes of the descent
+  double gradient_norm = 0;
+  int agreeing = 0;  // starts that ended within 1e-6 of the least risk
+  bool converged = false;
+};
+
+// Starts are fixed by options.risk.stream; the first is a small layer with scores of deviation 1/2.
+LayerOptimum layer_optimum(const OptimumProblem& problem, Length length);
+
+struct OptimumRow {
+  Length L = Length::infinity();
+  std::string task;
+  LayerFamily family = LayerFamily::scalars;
+  std::string model;
+  double risk = 0, std_error = 0;
+  Engine engine = Engine::quadrature;
+  std::optional<double> u = {}, v = {}, w = {};  // of the first head, if scalars
+  double bayes = 0;
+  std::optional<bool> bound = {};
+  double affine = 0, linear = 0;
+  double limit_risk = 0;  // of the optimum at L = infinity, at this length
+  std::int64_t restarts = 0, agreeing = 0;
+  bool converged = false;
+  double gradient_norm = 0;
+  Matrix U, V, W;  // heads one below the other
+
+  template <class Row, class Column>
+  static void columns(Row& row, Column&& column) {
+    column("L", row.L, "tokens", "length of the prompt");
+    column("task", row.task, "", "type of the task");
+    column("family", row.family, "", "layers that were searched");
+    column("model", row.model, "", "attention of the layer");
+    column("risk", row.risk, "", "half the mean squared error of the best layer, on fresh nodes");
+    column("std_error", row.std_error, "", "standard error of the risk");
+    column("engine", row.engine, "", "how prompts were averaged over");
+    column("u", row.u, "", "factor of the scores of the first head, for scalars");
+    column("v", row.v, "", "what its output is multiplied by, for scalars");
+    column("w", row.w, "", "factor of the residual, for scalars");
+    column("bayes", row.bayes, "", "risk of the best prediction");
+    column("bound", row.bound, "", "bayes knows more than the prompt tells: only a lower bound");
+    column("affine", row.affine, "", "risk of the best affine map of the query");
+    column("linear", row.linear, "", "risk of the best linear map of the query");
+    column("limit_risk", row.limit_risk, "", "risk here of the layer that is best at L = inf");
+    column("restarts", row.restarts, "", "starts of the descent");
+    column("agreeing", row.agreeing, "", "starts that ended at the least risk");
+    column("converged", row.converged, "", "the descent of the best start ended where it is flat");
+    column("gradient_norm", row.gradient_norm, "", "norm of the gradient where it ended");
+    column("U", row.U, "", "scores of the heads, one below the other");
+    column("V", row.V, "", "what the heads read, one below the other");
+    column("W", row.W, "", "the residual");
+  }
+};
+
+// One cell for each length.
+Cells<OptimumRow> optimum_cells(const OptimumProblem& problem);
+
+}  // namespace esscher

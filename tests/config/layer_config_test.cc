@@ -1,0 +1,128 @@
+#include <gtest/gtest.h>
+
+#include "esscher/base/error.h"
+#include "esscher/config/icl.h"
+#include "esscher/config/layer.h"
+#include "tests/testing.h"
+
+namespace esscher {
+namespace {
+
+using testing::message_of;
+
+LayerProblem read(const std::string& text) {
+  const Config config = Config::parse(text, "t.toml");
+  config.check_known();
+  LayerProblem out = read_layer_problem(config.root(), 0);
+  config.check_all_used();
+  return out;
+}
+
+TEST(LayerConfig, ReadsEveryTypeOfTask) {
+  const LayerProblem denoising = read(R"toml(
+[task]
+type = "denoising"
+means = [[1.5, 0.0], [-1.5, 0.0]]
+weights = [1, 3]
+gamma = 0.5
+xi = 0.7
+[model]
+init = { kind = "dense", U = [[1, 2], [3, 4]], V = 0.5, W = [[0, 1], [1, 0]] }
+[sweep]
+lengths = [10, "inf"]
+)toml");
+  EXPECT_EQ(denoising.task.type, TaskType::denoising);
+  EXPECT_EQ(denoising.task.strata[1], 0.75);
+  EXPECT_EQ(denoising.layer.heads[0].U(1, 0), 3);
+  EXPECT_EQ(denoising.layer.heads[0].V, 0.5 * Matrix::Identity(2, 2));
+  EXPECT_EQ(denoising.layer.W(0, 1), 1);
+  EXPECT_TRUE(denoising.lengths[1].is_infinite());
+
+  const LayerProblem single = read(R"toml(
+[task]
+type = "single_index"
+dim = 2
+link = "sign"
+noise_variance = 0.1
+index_law = "sphere"
+[model]
+init = { kind = "dense", U = 1.0, V = [[9, 9, 9], [9, 9, 9], [0, 0, 2]] }
+)toml");
+  EXPECT_EQ(single.task.token_dim, 3);
+  EXPECT_EQ(single.layer.out_dim(), 1);
+  EXPECT_EQ(single.layer.heads[0].V(0, 2), 2);
+
+  const LayerProblem classes = read(R"toml(
+[task]
+type = "classification"
+means = [[1, 0], [-1, 0]]
+cov = [[1, 0.2], [0.2, 1]]
+[model]
+kinds = ["softmax", "linear"]
+init = { kind = "dense", U = [[[1,0,0],[0,1,0],[0,0,0]], [[0,0,0],[0,0,0],[0,0,0]]], V = [[[0,0,1]], [[0,0,2]]] }
+)toml");
+  ASSERT_EQ(classes.layer.heads.size(), 2u);
+  EXPECT_EQ(classes.layer.heads[1].kind, ModelKind::linear);
+  EXPECT_EQ(classes.layer.heads[1].V(0, 2), 2);
+
+  const LayerProblem pool = read(R"toml(
+[task]
+type = "pool"
+dim = 2
+pool_size = 8
+pool_seed = 3
+)toml");
+  EXPECT_EQ(pool.task.strata.size(), 8);
+  EXPECT_EQ(pool.layer.heads[0].U, 0.01 * Matrix::Identity(3, 3));
+
+  const LayerProblem drawn = read(R"toml(
+[task]
+type = "denoising"
+dim = 3
+components = 4
+means_law = "sphere"
+mean_scale = 2
+)toml");
+  EXPECT_EQ(drawn.task.law_normals, 12);
+}
+
+TEST(LayerConfig, MistakesNameTheKey) {
+  struct Case {
+    const char* text;
+    const char* says;
+  };
+  for (const Case& bad : {
+           Case{"task = { type = 'denoising', means = [[1],[2]], xi = -1 }",
+                "task.xi is -1, expected a number >= 0"},
+           Case{"task = { type = 'denoising' }", "task.means"},
+           Case{"task = { type = 'denoising', means = [[1],[2]], features = 'sphere' }",
+                "task.features"},
+           Case{"task = { type = 'clustering' }", "task.type is \"clustering\""},
+           Case{"task = { type = 'classification', means = [[1]] }", "two rows"},
+           Case{"task = { type = 'pool', dim = 2 }", "task.pool_size"},
+           Case{"task = { type = 'single_index', dim = 2, link = 'sine' }", "task.link"},
+           Case{"task = { type = 'denoising', means = [[1],[2]] }\n"
+                "model.init = { kind = 'dense', U = [[1, 2]], V = [[1]] }",
+                "model.init.U: shape is [1,2], expected [1,1]"},
+           Case{"task = { type = 'denoising', means = [[1],[2]] }\n"
+                "model.init = { kind = 'dense', U = [[[1]], [[2]]], V = [[1]] }",
+                "model.init.V is [[1]], expected 2 matrices"},
+           Case{"task = { type = 'denoising', means = [[1],[2]] }\n"
+                "model.init = { kind = 'balanced' }",
+                "model.init.kind is \"balanced\""},
+       }) {
+    const std::string said = message_of<ConfigError>([&] { return read(bad.text); });
+    EXPECT_NE(said.find(bad.says), std::string::npos) << bad.text << "\nsaid: " << said;
+  }
+}
+
+TEST(LayerConfig, RegressionVerbsRefuseOtherTasks) {
+  const Config config = Config::parse("task = { type = 'pool', dim = 2, pool_size = 3 }", "t.toml");
+  EXPECT_NE(message_of<ConfigError>([&] {
+              return read_task(config.root());
+            }).find("task.type is \"pool\", expected \"regression\" for this verb"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace esscher
