@@ -11,6 +11,7 @@
 
 #include "cli/execute.h"
 #include "cli/rows.h"
+#include "cli/scaling_tokens.h"
 #include "cli/verbs.h"
 #include "esscher/base/error.h"
 #include "esscher/base/length.h"
@@ -18,6 +19,8 @@
 #include "esscher/config/measure.h"
 #include "esscher/config/schedule.h"
 #include "esscher/config/sweep.h"
+#include "esscher/heads/head_scores.h"
+#include "esscher/heads/load.h"
 #include "esscher/io/file.h"
 #include "esscher/json/scaling.h"
 #include "esscher/report/page_scaling.h"
@@ -38,7 +41,12 @@ struct ScalingFlags {
   int draws = 1001;
   std::string keep;
   std::string write_table;
+  std::string heads, head;
+  Index query = -1;  // the last
 };
+
+// The limit of a phase is flagged where it is further than this from the prediction for all phases.
+constexpr double kLimitOff = 0.1;
 
 std::vector<std::string> words_of(const std::string& list) {
   std::vector<std::string> out;
@@ -71,25 +79,68 @@ std::vector<double> lengths_of(const ScalingFlags& flags) {
   return out;
 }
 
+// A name of a schedule, or the formula itself.
+ScheduleOptions kind_or_formula(const std::string& word) {
+  for (const auto& [kind, text] : enum_names(ScheduleKind()).table) {
+    if (word == text) return {.kind = kind};
+  }
+  ScheduleOptions options{.kind = ScheduleKind::formula, .formula = word};
+  try {
+    (void)Schedule(options);
+  } catch (const ArgumentError& error) {
+    throw_argument("scaling", "--schedule", word,
+                   fmt::format("one of {}, or a formula of n ({})",
+                               fmt::join(enum_words<ScheduleKind>(), ", "), error.what()));
+  }
+  return options;
+}
+
 std::vector<Schedule> schedules_of(const ScalingFlags& flags) {
   std::vector<Schedule> out;
   std::vector<std::string> words = flags.schedules;
   if (words.empty()) words = {std::string(name(ScheduleKind::constant))};
   for (const std::string& word : words) {
-    ScheduleOptions options{.kind = parse_enum<ScheduleKind>(word)};
+    ScheduleOptions options = kind_or_formula(word);
     // With several schedules an option goes to those that have it.
     const bool alone = words.size() == 1;
     if (alone || has_coefficient(options.kind)) options.c = flags.c;
     if (alone || has_training_length(options.kind)) options.train = flags.train;
     if (options.kind == ScheduleKind::table) options.table = read_schedule_table(flags.table);
-    if (options.kind == ScheduleKind::formula) options.formula = flags.formula;
+    if (options.kind == ScheduleKind::formula && options.formula.empty()) {
+      options.formula = flags.formula;
+    }
     out.emplace_back(options);
   }
   return out;
 }
 
-// Gaussian scores by --tau, or those of [measure], [attention] and the first query of [query].
+// The scores of one query of a head in a file.
+ScoreModel head_scores_of(const ScalingFlags& flags) {
+  const std::vector<Head> heads = load_heads(flags.heads);
+  std::string names;
+  const Head* found = flags.head.empty() && heads.size() == 1 ? &heads.front() : nullptr;
+  for (const Head& head : heads) {
+    if (head.name == flags.head) found = &head;
+    names += (names.empty() ? "" : ", ") + head.name;
+  }
+  if (found == nullptr) throw_argument("scaling", "--head", flags.head, "one of " + names);
+  return head_scores(*found, flags.query < 0 ? found->n_queries - 1 : flags.query);
+}
+
+// Gaussian scores by --tau, those of a head, or those of [measure], [attention] and the first query of
+// [query].
 ScoreModel scores_of(const Globals& globals, const ScalingFlags& flags, const Config& config) {
+  if (!flags.heads.empty()) {
+    if (flags.tau)
+      throw_argument("scaling", "--tau", to_text(*flags.tau), "no --tau beside --heads");
+    config.check_all_used();
+    return head_scores_of(flags);
+  }
+  if (!flags.head.empty() || flags.query >= 0) {
+    const bool head = !flags.head.empty();
+    throw_argument("scaling", head ? "--head" : "--query",
+                   head ? flags.head : std::to_string(flags.query), "--heads beside it");
+  }
   const bool configured = config.root().has("measure");
   if (configured && flags.tau) {
     throw_argument("scaling", "--tau", to_text(*flags.tau), "no --tau beside [measure]");
@@ -111,23 +162,33 @@ ScoreModel scores_of(const Globals& globals, const ScalingFlags& flags, const Co
 
 std::string rows_text(const std::vector<ScalingRow>& rows, const std::vector<ScalingEvent>& events,
                       double gap) {
-  std::string out = fmt::format(
-      "{:>10}  {:>9}  {:>8}  {:>11}  {:>11}  {:>11}  {:>9}  {:>9}  {:>9}  {}\n", "L", "factor",
-      "tau", "E H", "predicted", "median H", "ESS", "entropy", "needle", "phase");
+  constexpr auto kLine =
+      "{:>10}  {:>9}  {:>8}  {:>10}  {:>10}  {:>10}  {:>10}  {:>9}  {:>8}  {:>9}  {}\n";
+  std::string out = fmt::format(kLine, "L", "factor", "tau", "E H", "predicted", "limit",
+                                "median H", "ESS", "entropy", "needle", "phase");
   std::string schedule;
+  bool near = false;
   for (const ScalingRow& r : rows) {
     if (r.schedule != schedule) out += fmt::format("{}\n", schedule = r.schedule);
-    out += fmt::format("{:>10}  {:>9}  {:>8}  {:>11}  {:>11}  {:>11}  {:>9}  {:>9}  {:>9}  {}\n",
-                       brief(r.L, 5), brief(r.factor), brief(r.tau), brief(r.H),
-                       brief_or_dash(r.predicted_H), r.H_median ? brief(*r.H_median) : "-",
-                       brief(r.ess), brief(r.entropy), brief(r.needle), name(r.phase));
+    const bool flagged = std::abs(r.predicted_H / r.crossover_H - 1) > kLimitOff;
+    near = near || flagged;
+    out += fmt::format(kLine, brief(r.L, 5), brief(r.factor), brief(r.tau), brief(r.H),
+                       brief(r.crossover_H), brief_or_dash(r.predicted_H),
+                       r.H_median ? brief(*r.H_median) : "-", brief(r.ess), brief(r.entropy),
+                       brief(r.needle), std::string(name(r.phase)) + (flagged ? " *" : ""));
   }
   out += fmt::format(
-      "\nE H is the mean of sum omega^2, ESS = 1/E H. entropy is that of the weights over log L, "
-      "and "
-      "needle the\nweight of one more token whose score lies {} above the mean before "
-      "multiplication.\n",
+      "\nE H is the mean of sum omega^2, ESS = 1/E H. predicted: one formula for all phases; "
+      "limit: "
+      "that of the phase.\nentropy is that of the weights over log L, and needle the weight of one "
+      "more token whose score lies {}\nabove the mean before multiplication.\n",
       brief(gap));
+  if (near) {
+    out += fmt::format(
+        "* the limit is more than {} % off: a boundary of the phase is near, or the prompt "
+        "short.\n",
+        brief(100 * kLimitOff));
+  }
   for (const ScalingEvent& e : events) {
     const char* what = e.change == ScalingChange::dilutes    ? "the needle's weight falls below 1/2"
                        : e.change == ScalingChange::recovers ? "the needle's weight rises above 1/2"
@@ -172,6 +233,7 @@ void run_keep(const Globals& globals, const ScalingFlags& flags, const ScoreMode
 
 void run_scaling(const Globals& globals, const ScalingFlags& flags) {
   const Config config = globals.load_config();
+  if (config.root().has("tokens")) return run_published_tokens(globals, config);
   const ScoreModel scores = scores_of(globals, flags, config);
   if (!flags.keep.empty()) return run_keep(globals, flags, scores);
   if (!flags.write_table.empty()) {
@@ -190,11 +252,13 @@ void run_scaling(const Globals& globals, const ScalingFlags& flags) {
   }
   const std::vector<ScalingRow> rows = rows_of_cells(globals, run ? &*run : nullptr, cells);
   std::vector<ScalingEvent> events;
+  std::vector<RetrievalLength> retrieval;
   for (const Schedule& s : schedules) {
+    retrieval.push_back(retrieval_length(scores, s, flags.gap));
     const auto more = scaling_events(scores, s, flags.gap);
     events.insert(events.end(), more.begin(), more.end());
   }
-  const Json document = to_json(rows, events);
+  const Json document = to_json(rows, events, retrieval);
   if (run) {
     run->set_document("result", document);
     const Page page = scaling_page(scores, rows, events, flags.gap);
@@ -209,18 +273,23 @@ void run_scaling(const Globals& globals, const ScalingFlags& flags) {
 void add_scaling(const Command& app, Globals& globals) {
   const Command verb = add_verb(
       app, globals, "scaling", "What temperature a long prompt needs: schedules of the score scale",
-      "Scores are N(0, tau^2), or those of [measure] under [attention] at the first query of "
-      "[query].\n"
+      "Scores are N(0, tau^2), those of [measure] under [attention] at the first query of "
+      "[query],\nor those of a head in a file (--heads): tokens are then drawn from its own keys.\n"
+      "[tokens] has token laws of the literature instead, beside their limit formulas.\n"
       "Examples:\n"
       "  esscher scaling --schedule sqrt-log --c 2 --lengths 1e2,1e4,1e12\n"
       "  esscher scaling --schedule constant --schedule qwen --tau 2 --needle 12 --lengths "
       "1e3,1e5\n"
+      "  esscher scaling --schedule \"0.1*log(n/4096) + 1\" --tau 2\n"
+      "  esscher scaling --heads model.safetensors --head L3.H6 --schedule qwen\n"
+      "  esscher scaling --set tokens.kind=equiangular --set \"tokens.gamma=[1,2,3]\"\n"
       "  esscher scaling --keep ess --train 4096 --tau 1.5 --lengths 8192,65536,1e6");
   const auto flags = std::make_shared<ScalingFlags>();
-  verb.option("--schedule", flags->schedules, "what scores are multiplied by; may be repeated")
-      .type_name("NAME")
-      .one_value()
-      .one_of(enum_words<ScheduleKind>());
+  verb.option("--schedule", flags->schedules,
+              fmt::format("what scores are multiplied by: {} or a formula of n; may be repeated",
+                          fmt::join(enum_words<ScheduleKind>(), ", ")))
+      .type_name("NAME|FORMULA")
+      .one_value();
   verb.option("--c", flags->c, "coefficient of the schedule").type_name("C");
   verb.option("--train", flags->train, "length of training, n0 of the schedule or of --keep")
       .type_name("N");
@@ -245,6 +314,13 @@ void add_scaling(const Command& app, Globals& globals) {
       .type_name("N")
       .between(0, 1000000)
       .show_default();
+  verb.option("--heads", flags->heads,
+              "a file of heads (see esscher heads) to take the scores from")
+      .type_name("FILE");
+  verb.option("--head", flags->head, "with --heads: its name, if the file has several")
+      .type_name("NAME");
+  verb.option("--query", flags->query, "with --heads: number of the query, the last unless given")
+      .type_name("I");
   verb.option("--keep", flags->keep, "find the factors that keep this constant instead")
       .one_of(enum_words<Kept>());
   verb.option("--write-table", flags->write_table, "with --keep: the factors as a CSV for --table")

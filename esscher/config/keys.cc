@@ -311,6 +311,18 @@ TableDeclaration schedule_table() {
            {"formula", K::text, "", "the factor of kind formula, in n"}}};
 }
 
+TableDeclaration tokens_table() {
+  return {
+      "tokens",
+      "tokens of the literature on self-attention, with their limit formulas",
+      {{"kind", K::word, "", "the family", {"equiangular", "sphere"}},
+       {"rho", K::number, "0.5", "inner product of equiangular tokens"},
+       {"gamma", K::numbers, "", "scores of equiangular tokens are gamma log n <x,y>"},
+       {"dim", K::integer, "3", "dimension of the space of a sphere"},
+       {"kappa", K::numbers, "", "tokens of a sphere within a gap of 1 below the largest score"},
+       {"lengths", K::lengths, "", "prompt lengths, 100 to 1e15 unless given"}}};
+}
+
 TableDeclaration train_table() {
   return {"train",
           "stochastic training",
@@ -363,16 +375,16 @@ TableDeclaration preset_table() {
 
 const std::vector<TableDeclaration>& tables_once() {
   static const std::vector<TableDeclaration> kTables{
-      measure_table(), attention_table(),   query_table(),       reference_table(), sweep_table(),
-      lengths_table(), task_table(),        model_table(),       schedule_table(),  init_table(),
-      head_table(),    train_table(),       flow_table(),        preset_table(),    matrix_table(),
-      prompt_table(),  prompt_bias_table(), prompt_group_table()};
+      measure_table(), attention_table(),   query_table(),        reference_table(), sweep_table(),
+      lengths_table(), task_table(),        model_table(),        schedule_table(),  init_table(),
+      head_table(),    train_table(),       flow_table(),         preset_table(),    matrix_table(),
+      prompt_table(),  prompt_bias_table(), prompt_group_table(), tokens_table()};
   return kTables;
 }
 
-constexpr std::string_view kRoot[] = {"measure", "attention", "query", "reference",
-                                      "prompt",  "sweep",     "task",  "model",
-                                      "train",   "flow",      "preset"};
+constexpr std::string_view kRoot[] = {"measure", "attention", "query",  "reference",
+                                      "prompt",  "sweep",     "task",   "model",
+                                      "train",   "flow",      "preset", "tokens"};
 
 std::vector<std::string> names_of(const TableDeclaration& table) {
   std::vector<std::string> out;
@@ -452,6 +464,7 @@ std::span<const VerbDeclaration> declared_verbs() {
       {"concentration", {"measure"}, {"attention", "query", "sweep", "prompt"}},
       {"length", {"measure"}, {"attention", "query", "sweep", "prompt"}},
       {"universal", {"measure", "query"}, {"attention", "prompt"}},
+      {"scaling", {}, {"measure", "attention", "query", "tokens"}},
       {"icl risk", {"task"}, {"model", "sweep", "train", "flow"}},
       {"icl flow", {"task"}, {"model", "train", "flow"}},
       {"icl train", {"task"}, {"model", "train", "flow"}},

@@ -4,8 +4,11 @@
 
 namespace esscher {
 
-Json to_json(const std::vector<ScalingRow>& rows, const std::vector<ScalingEvent>& events) {
-  return {{"rows", rows_json(rows)}, {"events", rows_json(events)}};
+Json to_json(const std::vector<ScalingRow>& rows, const std::vector<ScalingEvent>& events,
+             const std::vector<RetrievalLength>& retrieval) {
+  return {{"rows", rows_json(rows)},
+          {"events", rows_json(events)},
+          {"retrieval", rows_json(retrieval)}};
 }
 
 Json to_json(Kept kept, double train, const std::vector<KeptFactor>& factors,

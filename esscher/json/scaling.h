@@ -9,8 +9,9 @@
 
 namespace esscher {
 
-// {"rows":[..],"events":[..]}
-Json to_json(const std::vector<ScalingRow>& rows, const std::vector<ScalingEvent>& events);
+// {"rows":[..],"events":[..],"retrieval":[..]}
+Json to_json(const std::vector<ScalingRow>& rows, const std::vector<ScalingEvent>& events,
+             const std::vector<RetrievalLength>& retrieval);
 
 // {"keep","train","rows":[..],"families":[..]}
 Json to_json(Kept kept, double train, const std::vector<KeptFactor>& factors,

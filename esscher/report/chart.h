@@ -103,6 +103,10 @@ struct HeatmapChart {
   std::string slider = {};  // numeric column; "" for none
   std::string slider_title = {};
   std::vector<double> slider_values = {};  // distinct values in order, required with a slider
+  // A second dataset with numbers in the columns x and y (and panel) is drawn as lines over the grid,
+  // one per value of its column `line`: the first solid, the second dashed, the third dotted.
+  std::string lines_data = {};
+  std::string line = {};
   std::vector<std::string> tooltip = {};
 };
 

@@ -103,6 +103,8 @@ Json chart_json(const HeatmapChart& c) {
                  {"slider", c.slider},
                  {"slider_title", c.slider_title},
                  {"slider_values", c.slider_values},
+                 {"lines_data", c.lines_data},
+                 {"line", c.line},
                  {"tooltip", c.tooltip}});
 }
 

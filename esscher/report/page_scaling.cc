@@ -45,13 +45,44 @@ Sheet retrieval_sheet() {
   return sheet;
 }
 
+void add_map(Sheet& cells, Sheet& lines, const std::string& panel, const PhaseMap& map) {
+  for (const MapCell& c : map.cells) cells.add(panel, c.x, c.y, c.value);
+  for (const MapLine& l : map.lines) {
+    lines.add(panel, l.x, l.y, l.exact ? "exact at this length" : "limit of long prompts");
+  }
+}
+
+struct Maps {
+  Sheet cells, lines;
+};
+Maps empty_maps() {
+  return {.cells = {.columns = {"panel", "x", "y", "value"}, .rows = {}},
+          .lines = {.columns = {"panel", "x", "y", "line"}, .rows = {}}};
+}
+
+Maps weight_maps() {
+  Maps out = empty_maps();
+  add_map(out.cells, out.lines, "", weight_map());
+  return out;
+}
+
+Maps needle_maps() {
+  Maps out = empty_maps();
+  for (const int decade : {2, 4, 15}) {
+    add_map(out.cells, out.lines, "L = 1e" + std::to_string(decade),
+            needle_map(decade * std::log(10.0)));
+  }
+  return out;
+}
+
 Sheet row_sheet(const std::vector<ScalingRow>& rows) {
-  Sheet sheet{.columns = {"schedule", "L", "factor", "τ", "E H", "predicted", "median H", "ESS",
-                          "entropy / log L", "needle", "phase", "freezes at ×"},
+  Sheet sheet{.columns = {"schedule", "L", "factor", "τ", "E H", "predicted", "limit of the phase",
+                          "median H", "ESS", "entropy / log L", "needle", "phase", "freezes at ×",
+                          "Δτ to the boundary"},
               .rows = {}};
   for (const ScalingRow& r : rows) {
-    sheet.add(r.schedule, r.L, r.factor, r.tau, r.H, r.predicted_H, r.H_median, r.ess, r.entropy,
-              r.needle, r.phase, r.freezing_multiple);
+    sheet.add(r.schedule, r.L, r.factor, r.tau, r.H, r.crossover_H, r.predicted_H, r.H_median,
+              r.ess, r.entropy, r.needle, r.phase, r.freezing_multiple, r.boundary_distance);
   }
   return sheet;
 }
@@ -94,26 +125,68 @@ Figure schedule_figure(const std::string& id, Axis y, const std::string& caption
           .caption = caption};
 }
 
-Section schedule_section(const std::vector<ScalingRow>& rows,
-                         const std::vector<ScalingEvent>& events) {
+// What happens along the schedules, in the order of the lengths.
+std::string answer_text(const std::vector<ScalingEvent>& events) {
+  std::string text;
+  for (const ScalingEvent& e : events) text += (text.empty() ? "" : " ") + event_text(e);
+  return text.empty()
+             ? "Between 2 and 10^{15} tokens no schedule freezes, thaws, loses or finds the needle."
+             : text;
+}
+
+Section schedule_section(const std::vector<ScalingRow>& rows) {
   Section section{.id = "schedules", .title = "The weights along each schedule"};
-  for (const ScalingEvent& e : events) {
-    section.text += (section.text.empty() ? "" : " ") + event_text(e);
-  }
-  if (events.empty()) {
-    section.text =
-        "Between 2 and 10¹⁵ tokens no schedule freezes, thaws, loses or finds the needle.";
-  }
   section.figures = {
       schedule_figure("participation", {.column = "value", .title = "E Σω²", .log = true},
-                      "Mean of Σω² against prompt length, exact. Dashed: the asymptotic formula of "
-                      "the phase, where there is one."),
+                      "Mean of Σω² against prompt length, exact. Dashed: the one formula for all "
+                      "phases."),
       schedule_figure("entropy", {.column = "value", .title = "entropy / log L"},
                       "Mean entropy of the weights divided by log L: 1 is uniform, 0 is one token. "
-                      "Dashed: the limit of the phase."),
+                      "Dashed: the one formula for all phases."),
       schedule_figure("needle", {.column = "value", .title = "weight of the needle"},
-                      "Expected weight of the needle. Dashed: from the asymptotic free energy.")};
+                      "Expected weight of the needle. Dashed: the one formula for all phases.")};
   section.tables = {{.title = "All lengths", .sheet = row_sheet(rows)}};
+  return section;
+}
+
+Section map_section() {
+  Section section{.id = "maps", .title = "Phase diagrams"};
+  section.text =
+      "Solid lines are boundaries at finite length, dashed ones their limits; where they part, "
+      "formulas for long prompts mislead.";
+  section.figures = {
+      {.id = "weight_map",
+       .chart = HeatmapChart{.data = "weight_map",
+                             .x = "x",
+                             .x_title = "score deviation τ",
+                             .y = "y",
+                             .y_title = "log₁₀ L",
+                             .value = {.column = "value",
+                                       .title = "E Σω²",
+                                       .log = true,
+                                       .min = 1e-15,
+                                       .max = 1.0},
+                             .lines_data = "weight_map_lines",
+                             .line = "line"},
+       .caption = "Mean of Σω² over the score deviation and the logarithm of the prompt length. "
+                  "Solid: where weights freeze at this length. Dashed: √(2 log L)."},
+      {.id = "needle_map",
+       .chart = HeatmapChart{.data = "needle_map",
+                             .x = "x",
+                             .x_title = "c = τ / √(log L)",
+                             .y = "y",
+                             .y_title = "gap / √(log L)",
+                             .value = {.column = "value",
+                                       .title = "weight of the needle",
+                                       .min = 0.0,
+                                       .max = 1.0},
+                             .panel = "panel",
+                             .lines_data = "needle_map_lines",
+                             .line = "line"},
+       .caption =
+           "Weight of a token over c and its gap above the mean, at three lengths. Solid: "
+           "where it weighs one half. Dashed: the limit 1/c + c/2, which is √2 in the frozen "
+           "phase."}};
   return section;
 }
 
@@ -146,23 +219,30 @@ Section boundary_section() {
 
 Page scaling_page(const ScoreModel& scores, const std::vector<ScalingRow>& rows,
                   const std::vector<ScalingEvent>& events, double gap) {
-  Page page{.title = "What temperature a long prompt needs", .lead = setting_text(scores, gap)};
+  Page page{.title = "What temperature a long prompt needs",
+            .lead = answer_text(events),
+            .setting = setting_text(scores, gap)};
   const auto add = [&](const std::string& id, auto exact, auto predicted) {
     page.datasets[id] = curves(rows, exact);
     page.datasets[id + "_predicted"] = curves(rows, predicted);
   };
   add(
       "participation", [](const ScalingRow& r) { return r.H; },
-      [](const ScalingRow& r) { return r.predicted_H; });
+      [](const ScalingRow& r) { return r.crossover_H; });
   add(
       "entropy", [](const ScalingRow& r) { return r.entropy; },
-      [](const ScalingRow& r) { return r.predicted_entropy; });
+      [](const ScalingRow& r) { return r.crossover_entropy; });
   add(
       "needle", [](const ScalingRow& r) { return r.needle; },
-      [](const ScalingRow& r) { return r.predicted_needle; });
+      [](const ScalingRow& r) { return r.crossover_needle; });
   page.datasets["freezing"] = freezing_sheet();
   page.datasets["retrieval"] = retrieval_sheet();
-  page.sections = {schedule_section(rows, events), boundary_section()};
+  Maps weights = weight_maps(), needles = needle_maps();
+  page.datasets["weight_map"] = std::move(weights.cells);
+  page.datasets["weight_map_lines"] = std::move(weights.lines);
+  page.datasets["needle_map"] = std::move(needles.cells);
+  page.datasets["needle_map_lines"] = std::move(needles.lines);
+  page.sections = {schedule_section(rows), map_section(), boundary_section()};
   return page;
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <utility>
 
 #include "esscher/base/error.h"
 
@@ -19,35 +20,57 @@ double quantity(const ScoreModel& scores, Kept kept, double gap, double f, doubl
 constexpr double kLargestFactor = 100;
 constexpr double kScan = 1.1;  // between factors that are looked at before one is narrowed down
 
-// The smallest factor at which q crosses the target. Sharper scores lower ESS and entropy; a needle
-// gains at first and loses again where the crowd's largest scores overtake it.
-KeptFactor solve(const ScoreModel& scores, Kept kept, double gap, double n, double target) {
-  const auto q = [&](double f) { return quantity(scores, kept, gap, f, n); };
-  const auto reached = [&](double value) {
-    return kept == Kept::needle ? value >= target : value <= target;
-  };
+// The place between low and high where the truth of `reached` changes to true.
+template <class Reached>
+double narrowed(double low, double high, const Reached& reached) {
+  for (int i = 0; i < 50 && high - low > 1e-13 * high; ++i) {
+    const double middle = 0.5 * (low + high);
+    (reached(middle) ? high : low) = middle;
+  }
+  return high;
+}
+
+// ESS and entropy fall as scores get sharper: the factor is bracketed from 1 on.
+KeptFactor solve_falling(const std::function<double(double)>& q, double n, double target,
+                         double end) {
+  const auto reached = [&](double f) { return q(f) <= target; };
+  double high = 1, low = 1;
+  while (high < end && !reached(high)) low = std::exchange(high, std::min(end, 1.5 * high));
+  KeptFactor out{.L = n, .value = q(high), .target = target};
+  if (out.value > target) return out;
+  while (low == high && low > 1e-3) {
+    low /= 1.5;
+    if (reached(low)) high = low;
+  }
+  out.factor = narrowed(low, high, reached);
+  out.value = q(*out.factor);
+  return out;
+}
+
+// A needle gains at first and loses again where the crowd's largest scores overtake it: the smallest
+// factor at which it weighs enough.
+KeptFactor solve_needle(const std::function<double(double)>& q, double n, double target,
+                        double end) {
   KeptFactor out{.L = n, .value = q(1e-3), .target = target};
-  double low = 1e-3, best = out.value;
-  // Scores must stay where the engine serves them.
-  const double end = std::min(kLargestFactor, 500 / scores.deviation(1));
+  double low = 1e-3;
   for (double f = 0.01; f <= end; f *= kScan) {
     const double value = q(f);
-    best = kept == Kept::needle ? std::max(best, value) : std::min(best, value);
-    if (!reached(value)) {
-      low = f;
-      continue;
+    out.value = std::max(out.value, value);
+    if (value >= target) {
+      out.factor = narrowed(low, f, [&](double x) { return q(x) >= target; });
+      out.value = q(*out.factor);
+      return out;
     }
-    double high = f;
-    for (int i = 0; i < 50 && high - low > 1e-13 * high; ++i) {
-      const double middle = 0.5 * (low + high);
-      (reached(q(middle)) ? high : low) = middle;
-    }
-    out.factor = high;
-    out.value = q(high);
-    return out;
+    low = f;
   }
-  out.value = best;
   return out;
+}
+
+KeptFactor solve(const ScoreModel& scores, Kept kept, double gap, double n, double target) {
+  const auto q = [&](double f) { return quantity(scores, kept, gap, f, n); };
+  // Scores must stay where the engine serves them.
+  const double end = std::min(kLargestFactor, 500 / scores.deviation(1));
+  return kept == Kept::needle ? solve_needle(q, n, target, end) : solve_falling(q, n, target, end);
 }
 
 // The c in [low, high] with the smallest distance, by golden section on a fine scan.

@@ -6,11 +6,10 @@
 #include <numbers>
 
 #include "esscher/estimate/quantile.h"
+#include "esscher/scaling/detail/normal.h"
 
 namespace esscher {
 namespace {
-
-double normal_cdf(double x) { return 0.5 * std::erfc(-x / std::numbers::sqrt2); }
 
 // sum e^{2s} / (sum e^s)^2, about the largest score.
 double weight_square(const std::vector<double>& s) {
@@ -56,7 +55,8 @@ double sampled_weight_square(double n, double tau, const Stream& stream, std::ui
   // log m_j - j top; Phi(g) is near 1.
   const double others = n - kTopScores, below = normal_cdf(g);
   const auto moment = [&](double j) {
-    return others * std::exp(0.5 * j * j * tau * tau - j * top) * normal_cdf(g - j * tau) / below;
+    const double power = std::log(others) + 0.5 * j * j * tau * tau - j * top;
+    return std::exp(power + log_normal_cdf(g - j * tau)) / below;
   };
   const double m1 = moment(1), m2 = moment(2);
   one += std::max(0.0, m1 + std::sqrt(std::max(0.0, m2 - m1 * m1 / others)) * rest.normal(1));

@@ -1,11 +1,17 @@
 #include "esscher/scaling/scaling.h"
 
+#include <algorithm>
+#include <boost/math/special_functions/digamma.hpp>
+#include <boost/math/special_functions/trigamma.hpp>
 #include <cmath>
 #include <functional>
 #include <limits>
 #include <numbers>
 
 #include "esscher/base/number_text.h"
+#include "esscher/concentration/constant.h"
+#include "esscher/scaling/crossover.h"
+#include "esscher/scaling/detail/normal.h"
 #include "esscher/scaling/sampled_weights.h"
 #include "esscher/universal/universal.h"
 
@@ -31,7 +37,66 @@ double place_of_change(const std::function<bool(double)>& holds, double low, dou
   return high;
 }
 
+// The x with n Q(x) = log 2: the median of the largest of n normals, in logarithms.
+double median_of_largest(double log_n) {
+  const double target = std::log(std::numbers::ln2) - log_n;
+  double low = -5, high = std::sqrt(2 * log_n) + 2;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = 0.5 * (low + high);
+    (log_normal_cdf(-middle) > target ? low : high) = middle;
+  }
+  return high;
+}
+
+constexpr int kEventSteps = 60;  // four per decade of lengths
+double event_place(int i) {
+  const double first = std::log(2.0), last = std::log(kMaxLayerLength);
+  return first + (last - first) * i / kEventSteps;
+}
+
+// Where the weight of the needle first falls below 1/2.
+std::optional<double> first_below(const ScoreModel& scores, const Schedule& schedule,
+                                  const std::function<double(double f, double log_n)>& weight) {
+  const auto found = [&](double x) { return weight(schedule.factor(std::exp(x)), x) >= 0.5; };
+  if (!found(event_place(0))) return 2;
+  for (int i = 1; i <= kEventSteps; ++i) {
+    const double x = event_place(i);
+    if (scores.deviation(schedule.factor(std::exp(x))) > kMaxTau) break;
+    if (!found(x)) return std::exp(place_of_change(found, event_place(i - 1), x));
+  }
+  return std::nullopt;
+}
+
 }  // namespace
+
+double predicted_error(const ScoreModel& scores, double f, double log_n, Phase phase) {
+  const double tau = scores.deviation(f), gap = log_n - 0.5 * tau * tau;
+  if (!scores.is_gaussian()) {
+    if (phase != Phase::averaging) return kNaN;
+    const LayerScores& layer = *scores.layer();
+    const Attention hot = Attention::from_uv(f * layer.attention.U(), layer.attention.V());
+    return asymptotic_constant(Metric::output, layer.mu, hot, layer.z) * std::exp(-log_n);
+  }
+  if (phase == Phase::averaging) return (1 + tau * tau) * std::exp(tau * tau - log_n);
+  if (phase == Phase::frozen) return std::pow(tau - std::sqrt(2 * log_n), 2);
+  // One token weighs omega = 1/(1 + e^-y) with the density e^{-ky} of y = s - F; under omega^2 the
+  // mean and the variance of y are these.
+  const double H = predicted_weight_square(scores, f, log_n, phase), k = 0.5 + log_n / (tau * tau);
+  const double mean = boost::math::digamma(2 - k) - boost::math::digamma(k);
+  const double variance = boost::math::trigamma(2 - k) + boost::math::trigamma(k);
+  const double shift = gap + mean;
+  return H * (shift * shift + variance) / (tau * tau) + tau * tau * H * H;
+}
+
+double predicted_median_weight_square(double tau, double log_n) {
+  const double x = median_of_largest(log_n), top = tau * x;
+  // n E[e^{j s}; s below the largest] over e^{j top}.
+  const auto others = [&](double j) {
+    return std::exp(log_n + 0.5 * j * j * tau * tau - j * top + log_normal_cdf(x - j * tau));
+  };
+  const double one = 1 + others(1);
+  return (1 + others(2)) / (one * one);
+}
 
 double predicted_weight_square(const ScoreModel& scores, double f, double log_n, Phase phase) {
   const double tau = scores.deviation(f), c = tau / std::sqrt(log_n);
@@ -69,6 +134,17 @@ ScalingRow scaling_row(const ScoreModel& scores, const Schedule& schedule, doubl
                  .phase = at,
                  .freezing_multiple = freezing_multiple(scores, f, log_L),
                  .averaging_multiple = averaging_multiple(scores, f, log_L)};
+  row.boundary_distance =
+      row.tau * std::min(std::abs(row.freezing_multiple - 1), std::abs(row.averaging_multiple - 1));
+  if (log_L > 0) {
+    const Crossover all = crossover(scores, f, log_L);
+    row.crossover_H = all.H;
+    row.crossover_needle = all.needle(needle_score);
+    row.crossover_entropy = crossover_entropy(scores, f, log_L) / log_L;
+  }
+  row.predicted_error = predicted_error(scores, f, log_L, at);
+  row.predicted_H_median =
+      scores.is_gaussian() ? predicted_median_weight_square(row.tau, log_L) : kNaN;
   row.predicted_shrink = scores.is_gaussian() ? 1 - row.predicted_H : kNaN;
   row.predicted_entropy =
       at == Phase::frozen ? 0 : 1 - (scores.slope(f, 1) - scores.log_mgf(f, 1)) / log_L;
@@ -108,15 +184,13 @@ std::vector<ScalingEvent> scaling_events(const ScoreModel& scores, const Schedul
   const auto frozen = [&](double x) {
     return phase(scores, schedule.factor(std::exp(x)), x) == Phase::frozen;
   };
-  const double first = std::log(2.0), last = std::log(1e15);
-  constexpr int kSteps = 60;  // four per decade
   std::vector<ScalingEvent> out;
   const auto add = [&](ScalingChange change, double x) {
     out.push_back({.schedule = schedule.name(), .change = change, .L = std::exp(x)});
   };
-  double before = first;
-  for (int i = 1; i <= kSteps; ++i) {
-    const double x = first + (last - first) * i / kSteps;
+  double before = event_place(0);
+  for (int i = 1; i <= kEventSteps; ++i) {
+    const double x = event_place(i);
     if (scores.deviation(schedule.factor(std::exp(x))) > kMaxTau) break;
     if (found(before) != found(x)) {
       add(found(x) ? ScalingChange::recovers : ScalingChange::dilutes,
@@ -128,6 +202,17 @@ std::vector<ScalingEvent> scaling_events(const ScoreModel& scores, const Schedul
     }
     before = x;
   }
+  return out;
+}
+
+RetrievalLength retrieval_length(const ScoreModel& scores, const Schedule& schedule, double gap) {
+  RetrievalLength out{.schedule = schedule.name()};
+  out.L = first_below(scores, schedule, [&](double f, double log_n) {
+    return scores.needle(f, std::exp(log_n), gap);
+  });
+  out.predicted_L = first_below(scores, schedule, [&](double f, double log_n) {
+    return crossover(scores, f, log_n).needle(scores.mean(f) + f * gap);
+  });
   return out;
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "esscher/base/error.h"
+#include "esscher/measure/score_law.h"
 #include "esscher/prompt/exact_prompt.h"
 #include "esscher/universal/free_energy.h"
 #include "esscher/universal/needle.h"
@@ -65,6 +66,11 @@ ScoreModel ScoreModel::layer(LayerScores scores) {
   if (!has_score_law(scores.mu)) {
     throw CapabilityError("scaling: the law " + scores.mu.name() +
                           " has no score law, which exact expectations need");
+  }
+  if (has_far_scores(scores.mu)) {
+    throw CapabilityError("scaling: scores of " + scores.mu.name() +
+                          " tokens have no exponential moments, which phases are defined by; "
+                          "esscher concentration serves such prompts");
   }
   ScoreModel out;
   out.layer_ = std::move(scores);

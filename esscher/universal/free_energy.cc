@@ -34,7 +34,8 @@ Terms terms(double n, double x, const TokenMoments::Basic& G) {
   if (!(G.psi < 1)) return {.difference = x < 0 ? 1 - step : step, .pairs = 0};
   const double log_phi = std::log1p(-G.psi);
   return {.difference = x < 0 ? -step - std::expm1(n * log_phi) : step - std::exp(n * log_phi),
-          .pairs = n * (n - 1) * G.G1 * G.G1 * std::exp((n - 2) * log_phi)};
+          // n^2 alone would overflow beyond 1e154 tokens.
+          .pairs = (n * G.G1) * ((n - 1) * G.G1) * std::exp((n - 2) * log_phi)};
 }
 
 // Sums outwards from the middle until both integrands are negligible.

@@ -23,7 +23,8 @@ class Scaling(Result):
     """The softmax weights of long prompts along a schedule; ``rows`` have the keys of ``esscher scaling --json``.
 
     ``events`` say where the needle's weight falls below one half or rises above it, and where the weights freeze
-    on few tokens or thaw.
+    on few tokens or thaw. ``retrieval_length`` is the length from which on the needle weighs less than one half, None
+    if there is none up to 1e15.
 
     >>> import esscher as es
     >>> s = es.scaling(1.0, [100, 1e4], schedule="sqrt-log", c=2.0, draws=0)
@@ -34,6 +35,7 @@ class Scaling(Result):
     rows: Rows
     events: Rows
     schedule: str
+    retrieval_length: Optional[float]
 
     def _table(self) -> Rows:
         return self.rows
@@ -47,7 +49,7 @@ class Scaling(Result):
             f"concentration of the weights, {self.schedule}",
             "L",
             "E sum of squared weights",
-            [Curve("exact", rows["L"], rows["H"]), Curve("asymptotic", rows["L"], rows["predicted_H"])],
+            [Curve("exact", rows["L"], rows["H"]), Curve("predicted", rows["L"], rows["crossover_H"])],
             "value",
             log_x=True,
             log_y=True,
@@ -127,7 +129,7 @@ def scaling(
     found = _esscher.scaling(
         scores, _lengths(lengths, log_lengths), schedule, c, train, list(table), formula, needle, draws, as_seed("scaling", seed)
     )
-    return Scaling(Rows(found["rows"]), Rows(found["events"]), found["schedule"])
+    return Scaling(Rows(found["rows"]), Rows(found["events"]), found["schedule"], found["retrieval_length"])
 
 
 @helpful

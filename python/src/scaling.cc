@@ -1,6 +1,8 @@
 // Score schedules: rows along a schedule, and the factors that keep something constant.
 #include "esscher/scaling/scaling.h"
 
+#include <pybind11/stl.h>
+
 #include <cmath>
 
 #include "arrays.h"
@@ -51,9 +53,12 @@ py::dict scaling(const py::object& scores, const std::vector<double>& lengths,
   const auto rows =
       long_call([&] { return compute_here(scaling_cells(model, {schedule}, lengths, options)); });
   const auto events = long_call([&] { return scaling_events(model, schedule, gap); });
+  const RetrievalLength retrieval =
+      long_call([&] { return retrieval_length(model, schedule, gap); });
   py::dict out;
   out["rows"] = list_of(rows);
   out["events"] = list_of(events);
+  out["retrieval_length"] = retrieval.L;
   out["schedule"] = schedule.name();
   return out;
 }

@@ -602,6 +602,34 @@ def one_dimensional(sigma, L, fine=1.0):
     return float(w @ (sigma**2 * table(np.maximum(sigma * z, 1e-6))[1]) / w.sum())
 
 
+def best_factor(d, alpha, L, fine=1.0):
+    """The factor f on the scores with the smallest risk: d standard normal features, A = f alpha I, b = 1/alpha.
+    The error of Regression depends on |x| alone then, so its average is one integral over |x|."""
+    x = np.arange(0.05 / fine, 9 + math.sqrt(d), 0.1 / fine)
+    w = x**(d - 1) * np.exp(-x * x / 2)
+    w /= w.sum()
+
+    def compute(t):
+        H, m = output_functions(L, t, fine)
+        return H, (m - H) / t**2
+
+    table = Table(compute, 3 * alpha * x[-1], int(32 * fine))
+
+    def risk(f):
+        H, K = table(f * alpha * x)
+        u, e, b = f * alpha * x, (f - 1) * x, 1 / alpha
+        return w @ (e * e - 2 * b * u * e * H + b * b * u * u * K + b * b * d * H)
+
+    low, high, golden = 0.2, 2.0, (math.sqrt(5) - 1) / 2
+    while high - low > 1e-5:
+        left, right = high - golden * (high - low), low + golden * (high - low)
+        low, high = (low, right) if risk(left) < risk(right) else (left, high)
+    # The parabola through three points: golden sections alone stop at the root of the rounding.
+    f, h = (low + high) / 2, 1e-3
+    down, middle, up = risk(f - h), risk(f), risk(f + h)
+    return f - h * (up - down) / (2 * (up - 2 * middle + down))
+
+
 def softmax_minimum(S, Sq, L, fine, **task):
     return Regression(S, Sq, L, fine=fine, **task).minimum()[1]
 
@@ -632,6 +660,9 @@ def families():
         for p, q in itertools.product((0, 4, 8), repeat=2):
             if p + q > 0:
                 yield f"moment p={p} q={q}", sigma, 0, lambda fine, a=(p, q, sigma): tilted_moment(*a, fine)
+    for d, alpha in ((1, 0.25), (1, 0.5), (2, 0.5), (5, 0.5)):
+        for L in (10, 100, 1000, 10000):
+            yield f"best factor d={d}", alpha, L, lambda fine, a=(d, alpha, L): best_factor(*a, fine)
     S2, S3, S5, R5 = power_covariance(2), power_covariance(3), power_covariance(5), released_covariance(5)
     I5, shifted = np.eye(5), np.diag([2.0, 0.5])
     noisy = {"sig2": 0.2}

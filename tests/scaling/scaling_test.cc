@@ -209,5 +209,37 @@ TEST(Boundary, FiniteLengthsTendToTheLimit) {
   }
 }
 
+TEST(Boundary, OfAveragingIsWhereRareTokensCarryHalf) {
+  double last = 1;
+  for (const double decades : {3.0, 15.0, 100.0, 250.0}) {
+    const double x = decades * kTen, tau = averaging_deviation(x);
+    EXPECT_NEAR(mean_weight_square(std::exp(x), tau) / std::exp(tau * tau - x), 0.5, 1e-6);
+    const double away = std::abs(tau / asymptotic_averaging_deviation(x) - 1);
+    EXPECT_LT(away, last) << decades;
+    last = away;
+  }
+  EXPECT_LT(last, 0.01);
+}
+
+// A cell of each map is the exact number; lines separate heavy from light needles.
+TEST(PhaseMap, CellsAreExactAndLinesAreBoundaries) {
+  const PhaseMap weights = weight_map();
+  EXPECT_EQ(weights.cells.size(), 29U * 30U);
+  for (std::size_t i = 0; i < weights.cells.size(); i += 97) {
+    const MapCell& cell = weights.cells[i];
+    EXPECT_EQ(cell.value, mean_weight_square(std::exp(cell.y * kTen), cell.x));
+  }
+  const double x = 4 * kTen;
+  const PhaseMap needles = needle_map(x);
+  for (const MapLine& line : needles.lines) {
+    if (!line.exact) continue;
+    for (const MapCell& cell : needles.cells) {
+      if (std::abs(cell.x - line.x) > 1e-9) continue;
+      EXPECT_EQ(cell.value > 0.5, cell.y > line.y) << cell.x << " " << cell.y;
+    }
+  }
+  EXPECT_THROW((void)needle_map(0), ArgumentError);
+}
+
 }  // namespace
 }  // namespace esscher

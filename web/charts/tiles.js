@@ -90,6 +90,24 @@
     return { notes, spec: { width: inner, height, autosize: { type: "pad" }, layer, resolve: { scale: { x: "independent" }, axis: { x: "independent" } } } };
   }
 
+  // Lines over a grid of numbers: pixels between the middles of cells. What lies outside is not drawn.
+  function gridLines(chart, data, panel, xs, ys, cell) {
+    const rows = (data[chart.lines_data] ?? []).filter((row) => !chart.panel || row[chart.panel] === panel);
+    const along = (values, v) => {
+      const i = values.findIndex((a, k) => k + 1 < values.length && (a - v) * (values[k + 1] - v) <= 0);
+      return i < 0 ? null : (i + 0.5 + (v - values[i]) / (values[i + 1] - values[i])) * cell;
+    };
+    const names = [...new Set((data[chart.lines_data] ?? []).map((row) => row[chart.line]))];
+    return names.flatMap((name, k) => {
+      const points = rows.filter((row) => row[chart.line] === name)
+        .map((row) => ({ ...row, _x: along(xs, row[chart.x]), _y: along(ys, row[chart.y]) }))
+        .filter((row) => row._x !== null && row._y !== null);
+      const encoding = { x: place("_x"), y: place("_y"), order: { field: "_x", type: "quantitative" }, tooltip: [tip(chart.line, "boundary"), tip(chart.x), tip(chart.y)] };
+      const line = (mark) => ({ data: { values: points }, mark: { type: "line", interpolate: "linear", ...mark }, encoding });
+      return points.length < 2 ? [] : [line({ stroke: "#fff", strokeWidth: 4, opacity: 0.75 }), line({ stroke: "#111", strokeWidth: 1.6, strokeDash: [[], [6, 4], [1.5, 3]][k % 3] })];
+    });
+  }
+
   // Squares in a row, one panel per value of `panel`, with one slider and one scale for all. Parts of
   // different size are each relative to their largest entry, which the legend names.
   function heatmap(chart, data, { width, theme }) {
@@ -117,9 +135,7 @@
     const legend = { orient: "bottom", direction: "horizontal", gradientThickness: 10, gradientLength: Math.min(220, width / 2),
       title, titleLimit: 0, values: relative ? [-1, 0, 1] : undefined, labelExpr: relative ? "datum.value < 0 ? '−1' : datum.value > 0 ? '1' : '0'" : undefined, format: relative ? undefined : "~g" };
     const filter = chart.slider ? [{ filter: `datum[${JSON.stringify(chart.slider)}] == values[at]` }] : [];
-    const concat = panels.map((panel, i) => ({
-      width: cell * xs.length, height: cell * ys.length,
-      ...(chart.panel ? { title: charts.pretty(panel) } : {}),
+    const tiles = (panel, i) => ({
       data: { values: all.filter((row) => !chart.panel || row[chart.panel] === panel) },
       transform: filter, mark: { type: "rect", style: "tile" },
       encoding: {
@@ -128,6 +144,12 @@
         color: { field: "_v", type: "quantitative", scale, legend },
         tooltip: [chart.panel, chart.slider, chart.part, chart.y, chart.x, chart.value.column].filter(Boolean).map((c) => tip(c)),
       },
+    });
+    const concat = panels.map((panel, i) => ({
+      width: cell * xs.length, height: cell * ys.length,
+      ...(chart.panel ? { title: charts.pretty(panel) } : {}),
+      ...(chart.lines_data ? { layer: [tiles(panel, i), ...gridLines(chart, data, panel, xs, ys, cell)],
+        resolve: { scale: { x: "independent", y: "independent" }, axis: { x: "independent", y: "independent" } } } : tiles(panel, i)),
     }));
     const spec = { autosize: { type: "pad" }, concat, columns, spacing: 14, resolve: { scale: { color: "shared" }, legend: { color: "shared" } } };
     if (chart.slider) {

@@ -1,0 +1,60 @@
+#include "cli/scaling_tokens.h"
+
+#include <fmt/format.h>
+
+#include "cli/verbs.h"
+#include "esscher/base/number_text.h"
+#include "esscher/config/tokens.h"
+#include "esscher/json/rows.h"
+
+namespace esscher::cli {
+namespace {
+
+std::string equiangular_text(const std::vector<EquiangularRow>& rows) {
+  constexpr auto kLine = "{:>8}  {:>8}  {:>11}  {:>13}  {:>9}  {:>15}  {:>9}\n";
+  std::string out = fmt::format(kLine, "L", "gamma", "self weight", "inner product", "limit",
+                                "boundary gamma", "its limit");
+  for (const EquiangularRow& r : rows) {
+    out += fmt::format(kLine, brief(r.L), brief(r.gamma), brief(r.self_weight),
+                       brief(r.inner_product, 5), brief(r.predicted_inner_product),
+                       brief(r.boundary, 5), brief(r.predicted_boundary));
+  }
+  return out +
+         "\nTokens with inner products rho, scores gamma log L times inner products. A token "
+         "weighs "
+         "1/2 on itself at\nthe boundary; the inner product is that of two new tokens of unit "
+         "length.\n";
+}
+
+std::string sphere_text(const std::vector<SphereRow>& rows) {
+  constexpr auto kLine = "{:>8}  {:>8}  {:>11}  {:>10}  {:>10}  {:>10}\n";
+  std::string out = fmt::format(kLine, "L", "kappa", "beta", "E H", "limit", "ESS");
+  for (const SphereRow& r : rows) {
+    out += fmt::format(kLine, brief(r.L), brief(r.kappa), brief(r.beta), brief(r.H, 5),
+                       brief(r.predicted_H, 5), brief(r.ess));
+  }
+  return out +
+         "\nUniform tokens on the unit sphere, scores beta <x,y>. kappa tokens are expected within "
+         "a gap of 1 below the\nlargest possible score; E H is the mean of sum omega^2.\n";
+}
+
+}  // namespace
+
+void run_published_tokens(const Globals& globals, const Config& config) {
+  const PublishedTokens tokens = read_published_tokens(config.root());
+  config.check_all_used();
+  Json document{{"tokens", name(tokens.kind)}};
+  std::string text;
+  if (tokens.kind == TokenKind::equiangular) {
+    const auto rows = equiangular_rows(tokens);
+    document["rows"] = rows_json(rows);
+    text = equiangular_text(rows);
+  } else {
+    const auto rows = sphere_rows(tokens);
+    document["rows"] = rows_json(rows);
+    text = sphere_text(rows);
+  }
+  print_result(globals, "scaling", document, text);
+}
+
+}  // namespace esscher::cli
