@@ -10,17 +10,14 @@
 #include "esscher/attention/attention.h"
 #include "esscher/base/number_text.h"
 #include "esscher/measure/coordinates.h"
-#include "esscher/measure/empirical.h"
 #include "esscher/measure/gaussian.h"
 #include "esscher/paper/mathml.h"
 #include "esscher/paper/statements.h"
+#include "esscher/paper/test_laws.h"
 #include "esscher/paper/verdicts.h"
 
 namespace esscher::paper {
 namespace {
-
-constexpr double kStep = 0.5;    // error of the rule e^{-2 pi^2 / h^2} = 5e-35
-constexpr double kBeyond = 9.0;  // standard deviations beyond the tilted mean
 
 // ---- rows and cells
 
@@ -71,31 +68,6 @@ struct LemmaRow {
   }
 };
 
-Matrix random_matrix(const Stream& stream, Index rows, Index cols, double scale) {
-  Matrix out(rows, cols);
-  stream.fill_normal(0, {out.data(), static_cast<std::size_t>(out.size())});
-  return scale * out;
-}
-
-// N(m, FF') as weighted tokens m + F g, g on the grid kStep * integers, |g_i| <= reach.
-Empirical grid_prompt(const Vector& m, const Matrix& F, double reach) {
-  const auto half = static_cast<Index>(std::ceil(reach / kStep));
-  const Index side = 2 * half + 1;
-  Index n = 1;
-  for (Index j = 0; j < F.cols(); ++j) n *= side;
-  Matrix tokens(n, m.size());
-  Vector weights(n);
-  Vector g(F.cols());
-  for (Index i = 0; i < n; ++i) {
-    for (Index j = 0, rest = i; j < F.cols(); ++j, rest /= side) {
-      g(j) = kStep * static_cast<double>(rest % side - half);
-    }
-    tokens.row(i) = (m + F * g).transpose();
-    weights(i) = std::exp(-g.squaredNorm() / 2);
-  }
-  return {std::move(tokens), weights};
-}
-
 // Skewness and excess kurtosis of <c, T[mu](z)>, z ~ N(0, 1)^d on the grid: 0 and 0 iff no third
 // and fourth cumulant, as for a Gaussian.
 struct OutputShape {
@@ -104,7 +76,7 @@ struct OutputShape {
 template <class M>
 OutputShape output_shape(const Attention& attention, const M& mu, const Vector& c) {
   const Index d = mu.dim();
-  const Empirical z = grid_prompt(Vector::Zero(d), Matrix::Identity(d, d), kBeyond);
+  const Empirical z = grid_prompt(Vector::Zero(d), Matrix::Identity(d, d), kGridBeyond);
   const Vector shift = attention(mu, Vector::Zero(d));  // off first: no cancellation later
   Vector y(z.size());
   for (Index i = 0; i < z.size(); ++i) {
@@ -137,7 +109,7 @@ LemmaRow gaussian_case(const Options& options, LemmaKind kind, Index i) {
   const Matrix G = F * F.transpose();
   const double tau = (F.transpose() * attention.tilt(z)).norm();
 
-  const Vector softmax = attention(grid_prompt(m, F, tau + kBeyond), z);
+  const Vector softmax = attention(grid_prompt(m, F, tau + kGridBeyond), z);
   const Vector closed = V * m + V * G * K.transpose() * Q * z;
   const double scale = (V * m).norm() + V.norm() * F.norm() * (1 + tau);
   const OutputShape shape = output_shape(attention, Gaussian(m, G), Vector::Ones(2));

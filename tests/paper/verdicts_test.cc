@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "esscher/base/error.h"
+#include "tests/paper/can_fail.h"
 
 namespace esscher::paper {
 namespace {
@@ -21,30 +22,6 @@ void expect_fails(const Verdict& verdict, const std::string& reason) {
   EXPECT_EQ(verdict.status, VerdictStatus::fails) << verdict.text;
   EXPECT_THAT(verdict.text, HasSubstr("Fails: "));
   EXPECT_THAT(verdict.text, HasSubstr(reason));
-}
-
-// Each figure notices a factor of 1.2 in both directions, and NaN.
-void expect_each_figure_can_fail(const Checks& checks) {
-  EXPECT_EQ(trouble_of(checks), "");
-  EXPECT_FALSE(checks.controls.empty());
-  for (std::size_t i = 0; i < checks.figures.size(); ++i) {
-    EXPECT_LE(checks.figures[i].noticed(), kNoticed) << checks.figures[i].what;
-    for (const double factor : {1.2001, 1 / 1.2001, -1.0, kNaN}) {
-      Checks planted = checks;
-      planted.figures[i] = checks.figures[i].planted(factor);
-      EXPECT_THAT(trouble_of(planted), HasSubstr(checks.figures[i].what)) << factor;
-    }
-  }
-  for (std::size_t i = 0; i < checks.conditions.size(); ++i) {
-    Checks planted = checks;
-    planted.conditions[i].holds = false;
-    EXPECT_EQ(trouble_of(planted), checks.conditions[i].what);
-  }
-  for (std::size_t i = 0; i < checks.controls.size(); ++i) {
-    Checks planted = checks;
-    planted.controls[i].value = planted.controls[i].expected;
-    EXPECT_THAT(trouble_of(planted), HasSubstr("the check cannot fail"));
-  }
 }
 
 // ---- Judged
