@@ -31,8 +31,8 @@ constexpr double kConservedError = 1e-5;
 enum class OptimaKind { number, flow };
 
 constexpr auto enum_names(OptimaKind) {
-  return EnumNames<OptimaKind, 2>{
-      "kind of row", {{{OptimaKind::number, "number"}, {OptimaKind::flow, "flow"}}}};
+  return EnumNames<OptimaKind, 2>{"kind of row",
+                                  {{{OptimaKind::number, "number"}, {OptimaKind::flow, "flow"}}}};
 }
 
 struct OptimaRow {
@@ -79,9 +79,12 @@ std::vector<OptimaRow> optima() {
   const ContextTask task = line_task();
   const Length L = Length::infinity();
   const Estimate bayes = reference_risks(task, L, {}).bayes;
-  const auto over = [&](const Layer& layer) { return layer_risk(task, layer, L, {}).value / bayes.value; };
+  const auto over = [&](const Layer& layer) {
+    return layer_risk(task, layer, L, {}).value / bayes.value;
+  };
   return {number("bayes", bayes.value, bayes.std_error), number("plus", over(line_layer(1, 0, 1))),
-          number("minus", over(line_layer(-1, 0, -1))), number("flat", over(line_layer(0, kMean, 1))),
+          number("minus", over(line_layer(-1, 0, -1))),
+          number("flat", over(line_layer(0, kMean, 1))),
           number("half", over(line_layer(0.5, 0, 1)))};
 }
 
@@ -153,9 +156,9 @@ Layer reflected_mean(const Layer& layer) {
 double leak(const Options& options, const Matrix& G) {
   const ContextTask task = two_classes((Vector(2) << kMean, 0).finished(), G);
   const Stream s = Stream(options.seed).split(47);
-  const Layer at = reflected_mean(
-      {.W = Matrix::Zero(1, 3),
-       .heads = {{.U = random_matrix(s.split(1), 3, 3, 0.5), .V = random_matrix(s.split(2), 1, 3, 0.5)}}});
+  const Layer at = reflected_mean({.W = Matrix::Zero(1, 3),
+                                   .heads = {{.U = random_matrix(s.split(1), 3, 3, 0.5),
+                                              .V = random_matrix(s.split(2), 1, 3, 0.5)}}});
   Layer g = at.zero();
   (void)layer_risk_function(task, at, Length::infinity(), {})(at, &g);
   const Vector all = without_residual(g);
@@ -164,7 +167,8 @@ double leak(const Options& options, const Matrix& G) {
 
 std::vector<OptimaRow> symmetry(const Options& options) {
   const Matrix skew = (Matrix(2, 2) << 1, 0.5, 0.5, 1).finished();
-  return {number("leak", leak(options, Matrix::Identity(2, 2))), number("leak_skew", leak(options, skew))};
+  return {number("leak", leak(options, Matrix::Identity(2, 2))),
+          number("leak_skew", leak(options, skew))};
 }
 
 // K K' - Q Q' at the end of a descent in K, Q and V with U = K'Q, along that at its start, over it.
@@ -221,8 +225,9 @@ Cells<OptimaRow> cells(const Options& options) {
                                   number("conserved_steps", conserved(options, false))};
   });
   for (const double start : kStarts) {
-    list.add("two-classes/flow/" + brief(start),
-             [start, points = options.pick(60, 120, 240)] { return flow_from(start, kEnd, points); });
+    list.add("two-classes/flow/" + brief(start), [start, points = options.pick(60, 120, 240)] {
+      return flow_from(start, kEnd, points);
+    });
   }
   return std::move(list).cells();
 }
@@ -281,37 +286,36 @@ Checks classification_checks(const ClassificationNumbers& n) {
               .expected = n.rate_expected,
               .source = Source::independent,
               .tolerance = kRateError};
-  out.figures = {against_independent("the least risk", n.bayes, n.bayes_error, 1e-6,
-                                     independent("classification bayes", 0, 0)),
-                 near_one("the risk at (U, V) over the least one", n.plus, kOptimumError),
-                 near_one("the risk at (−U, −V) over the least one", n.minus, kOptimumError),
-                 near_one("the risk at another member of the family over the least one", n.flat,
-                          kOptimumError),
-                 {.what = "minus the smallest curvature at zero",
-                  .value = n.saddle,
-                  .expected = n.saddle_expected,
-                  .tolerance = kSaddleError},
-                 rate,
-                 near_one("1 + the share of a gradient outside symmetric layers", 1 + n.leak,
-                          kLeakError),
-                 near_one("KK⊤ − QQ⊤ after the flow over that before", n.conserved, kConservedError)};
+  out.figures = {
+      against_independent("the least risk", n.bayes, n.bayes_error, 1e-6,
+                          independent("classification bayes", 0, 0)),
+      near_one("the risk at (U, V) over the least one", n.plus, kOptimumError),
+      near_one("the risk at (−U, −V) over the least one", n.minus, kOptimumError),
+      near_one("the risk at another member of the family over the least one", n.flat,
+               kOptimumError),
+      {.what = "minus the smallest curvature at zero",
+       .value = n.saddle,
+       .expected = n.saddle_expected,
+       .tolerance = kSaddleError},
+      rate,
+      near_one("1 + the share of a gradient outside symmetric layers", 1 + n.leak, kLeakError),
+      near_one("KK⊤ − QQ⊤ after the flow over that before", n.conserved, kConservedError)};
   out.conditions = {{"the gradient at zero is not zero", n.saddle_norm < 1e-12}};
   rate.what = "the same rate far from the optimum";
   rate.value = n.early_rate;
-  out.controls = {near_one("the risk at (U/2, V) over the least one", n.half, kOptimumError), rate,
-                  near_one("1 + that share for classes without the symmetry", 1 + n.leak_skew,
-                           kLeakError),
-                  near_one("KK⊤ − QQ⊤ after long gradient steps over that before",
-                           n.conserved_steps, kConservedError)};
+  out.controls = {
+      near_one("the risk at (U/2, V) over the least one", n.half, kOptimumError), rate,
+      near_one("1 + that share for classes without the symmetry", 1 + n.leak_skew, kLeakError),
+      near_one("KK⊤ − QQ⊤ after long gradient steps over that before", n.conserved_steps,
+               kConservedError)};
   return out;
 }
 
 Verdict judge_classification(const ClassificationNumbers& n) {
-  return verdict_of(
-      classification_checks(n), VerdictStatus::holds,
-      "Both families reach the least risk " + brief(n.bayes) +
-          ". Zero is a strict saddle with smallest curvature −" + brief(n.saddle) +
-          ". Near an optimum the excess falls like e^{−" + brief(n.rate) + " t}.");
+  return verdict_of(classification_checks(n), VerdictStatus::holds,
+                    "Both families reach the least risk " + brief(n.bayes) +
+                        ". Zero is a strict saddle with smallest curvature −" + brief(n.saddle) +
+                        ". Near an optimum the excess falls like e^{−" + brief(n.rate) + " t}.");
 }
 
 // ---- page
@@ -320,14 +324,14 @@ namespace {
 
 std::vector<std::string> formulas() {
   using namespace mathml;
-  return {math(id("out") + op("=") + id("v") + fn("tanh") +
-               paren(paren(sub(id("u"), num("1")) + id("m") + op("+") + sub(id("u"), num("2"))) +
-                     id("x")) +
-               and_also() + text("Bayes:") + fn("tanh") + paren(id("m") + id("x"))),
-          math(frac(id("d"), id("dt")) +
-               paren(id("K") + sup(id("K"), op("⊤")) + op("−") + id("Q") + sup(id("Q"), op("⊤"))) +
-               op("=") + num("0") + text("for") + id("U") + op("=") + sup(id("K"), op("⊤")) +
-               id("Q"))};
+  return {
+      math(id("out") + op("=") + id("v") + fn("tanh") +
+           paren(paren(sub(id("u"), num("1")) + id("m") + op("+") + sub(id("u"), num("2"))) +
+                 id("x")) +
+           and_also() + text("Bayes:") + fn("tanh") + paren(id("m") + id("x"))),
+      math(frac(id("d"), id("dt")) +
+           paren(id("K") + sup(id("K"), op("⊤")) + op("−") + id("Q") + sup(id("Q"), op("⊤"))) +
+           op("=") + num("0") + text("for") + id("U") + op("=") + sup(id("K"), op("⊤")) + id("Q"))};
 }
 
 SectionReport report(const Options&, std::span<const OptimaRow> rows) {
@@ -340,18 +344,25 @@ SectionReport report(const Options&, std::span<const OptimaRow> rows) {
   }
   Section section;
   section.statement =
-      "Two Gaussian classes with opposite means are learned from prompts (x, y) by one softmax head "
-      "without residual. On the infinite prompt the least risk is reached on two families of layers, "
-      "(U, V) and (−U, −V); zero is a strict saddle, which gradient flow leaves; near an optimum the "
+      "Two Gaussian classes with opposite means are learned from prompts (x, y) by one softmax "
+      "head "
+      "without residual. On the infinite prompt the least risk is reached on two families of "
+      "layers, "
+      "(U, V) and (−U, −V); zero is a strict saddle, which gradient flow leaves; near an optimum "
+      "the "
       "excess risk falls exponentially, at twice the smallest curvature there. Layers that share a "
-      "symmetry of the classes form an invariant subspace, and with U = K⊤Q the matrix KK⊤ − QQ⊤ is "
+      "symmetry of the classes form an invariant subspace, and with U = K⊤Q the matrix KK⊤ − QQ⊤ "
+      "is "
       "conserved.";
   section.verdict = judge_classification(n);
   section.text =
       "Risks and gradients are integrals over queries to rounding error. Curvatures at zero are "
-      "differences of gradients; the rate is read off a flow between excesses of 1e-6 and 1e-10 and "
-      "compared with the Hessian of the closed form, by NumPy. The family that flows is U = [[u, 0], "
-      "[0, 0]], V = (0, v). The symmetry is the reflection of a coordinate on which the classes agree; "
+      "differences of gradients; the rate is read off a flow between excesses of 1e-6 and 1e-10 "
+      "and "
+      "compared with the Hessian of the closed form, by NumPy. The family that flows is U = [[u, "
+      "0], "
+      "[0, 0]], V = (0, v). The symmetry is the reflection of a coordinate on which the classes "
+      "agree; "
       "a covariance that is not aligned with the means breaks it.";
   section.formulas = formulas();
   section.figures = {
@@ -361,22 +372,24 @@ SectionReport report(const Options&, std::span<const OptimaRow> rows) {
                            .y = {.column = "excess", .title = "excess risk", .log = true},
                            .series = "start",
                            .points = false},
-       .caption = "Excess risk along gradient flows that start ever closer to the saddle at zero."}};
+       .caption =
+           "Excess risk along gradient flows that start ever closer to the saddle at zero."}};
   section.tables = {judged_table(classification_checks(n))};
-  return {.section = std::move(section),
-          .datasets = {{"classification_flows", std::move(flows)}},
-          .hypotheses = {{.text = "Classes N(1, 1) and N(−1, 1) of equal weight; the symmetry is tested "
-                                  "in dimension two.",
-                          .values = {{"m", kMean}}}},
-          .checks = classification_checks(n)};
+  return {
+      .section = std::move(section),
+      .datasets = {{"classification_flows", std::move(flows)}},
+      .hypotheses = {{.text =
+                          "Classes N(1, 1) and N(−1, 1) of equal weight; the symmetry is tested "
+                          "in dimension two.",
+                      .values = {{"m", kMean}}}},
+      .checks = classification_checks(n)};
 }
 
 }  // namespace
 
 Statement classification_optima() {
-  return make_statement<OptimaRow>("two-classes",
-                                   "Classification: two families of optima and a strict saddle",
-                                   cells, report);
+  return make_statement<OptimaRow>(
+      "two-classes", "Classification: two families of optima and a strict saddle", cells, report);
 }
 
 }  // namespace esscher::paper

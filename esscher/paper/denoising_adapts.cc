@@ -87,8 +87,8 @@ std::vector<AdaptsRow> turned_means(const Options& options) {
     double frozen = 0;
     for (const WeightedNode& place : lattice_nodes(task, 0)) {
       const Vector said = denoising_posterior(home, home.means.fixed, place.node.query).mean;
-      frozen += 0.5 * place.weight *
-                ((said - place.node.target).squaredNorm() + place.node.variance);
+      frozen +=
+          0.5 * place.weight * ((said - place.node.target).squaredNorm() + place.node.variance);
     }
     rows.push_back({.kind = AdaptsKind::angle,
                     .risk = risk.value,
@@ -179,11 +179,13 @@ SectionReport report(const Options&, std::span<const AdaptsRow> rows) {
   }
   Section section;
   section.statement =
-      "The denoising layer with a residual adapts in context: its matrices depend on γ and ξ alone, "
+      "The denoising layer with a residual adapts in context: its matrices depend on γ and ξ "
+      "alone, "
       "so on an infinite prompt it is the posterior mean for means it has not seen before.";
   section.verdict = judge_adapts(n);
   section.text =
-      "Two means are drawn anew for every prompt, on the circle of radius 2. Risks are averages over "
+      "Two means are drawn anew for every prompt, on the circle of radius 2. Risks are averages "
+      "over "
       "means and queries by quadrature, on the infinite prompt.";
   section.formulas = formulas();
   section.figures = {

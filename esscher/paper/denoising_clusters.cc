@@ -14,7 +14,7 @@ namespace esscher::paper {
 namespace {
 
 constexpr double kThresholdError = 2e-3;
-constexpr double kSpread = 0.75;    // gamma / xi of the control
+constexpr double kSpread = 0.75;     // gamma / xi of the control
 constexpr double kSeparation = 1.5;  // m / xi where the fixed point is judged
 
 // ---- rows and cells
@@ -132,9 +132,8 @@ ClusterNumbers numbers_of(std::span<const ClusterRow> rows) {
 Checks cluster_checks(const ClusterNumbers& n) {
   if (n.thresholds.empty()) return {};
   Checks out;
-  Judged at{.what = "the separation where clusters appear",
-            .expected = 1,
-            .tolerance = kThresholdError};
+  Judged at{
+      .what = "the separation where clusters appear", .expected = 1, .tolerance = kThresholdError};
   for (const double threshold : n.thresholds) {
     at.value = threshold;
     out.figures.push_back(at);
@@ -168,9 +167,8 @@ namespace {
 std::vector<std::string> formulas() {
   using namespace mathml;
   const std::string m1 = sub(id("m"), num("1")), m2 = sub(id("m"), num("2"));
-  return {math(text("two clusters") + op("⇔") +
-               frac(norm(m1 + op("−") + m2), num("2") + id("ξ")) + op(">") + num("1") +
-               text("for") + id("γ") + op("=") + num("0"))};
+  return {math(text("two clusters") + op("⇔") + frac(norm(m1 + op("−") + m2), num("2") + id("ξ")) +
+               op(">") + num("1") + text("for") + id("γ") + op("=") + num("0"))};
 }
 
 SectionReport report(const Options&, std::span<const ClusterRow> rows) {
@@ -184,12 +182,14 @@ SectionReport report(const Options&, std::span<const ClusterRow> rows) {
   Section section;
   section.statement =
       "The denoising layer, applied again and again to its own output with the prompt as it is, "
-      "separates two clusters if and only if their means are further apart than twice the deviation "
+      "separates two clusters if and only if their means are further apart than twice the "
+      "deviation "
       "ξ of the noise. This is for clean points at the means; if they are spread with deviation γ, "
       "the deviation √(γ² + ξ²) of the tokens takes the place of ξ.";
   section.verdict = judge_clusters(n);
   section.text =
-      "A point that starts a thousandth of the way to a mean is moved until it rests. The threshold "
+      "A point that starts a thousandth of the way to a mean is moved until it rests. The "
+      "threshold "
       "is found by bisection and does not use the slope at the centre.";
   section.formulas = formulas();
   section.figures = {
@@ -212,8 +212,8 @@ SectionReport report(const Options&, std::span<const ClusterRow> rows) {
 }  // namespace
 
 Statement denoising_clusters() {
-  return make_statement<ClusterRow>("clusters",
-                                    "Iterating the denoiser: when clusters form", cells, report);
+  return make_statement<ClusterRow>("clusters", "Iterating the denoiser: when clusters form", cells,
+                                    report);
 }
 
 }  // namespace esscher::paper

@@ -107,8 +107,7 @@ double crossing_of(const Setting& s) {
   return static_cast<double>(low) + a / (a - b);
 }
 
-constexpr std::int64_t kLengths[] = {10,      100,        1000,          10000,
-                                     1000000, 1000000000, 1000000000000};
+constexpr std::int64_t kLengths[] = {10, 100, 1000, 10000, 1000000, 1000000000, 1000000000000};
 constexpr std::int64_t kCoolLengths[] = {10000, 1000000};
 
 Cells<FiniteRow> cells(const Options& options) {
@@ -116,20 +115,16 @@ Cells<FiniteRow> cells(const Options& options) {
   for (const std::int64_t L : kLengths) {
     list.add("cooling/limit/" + std::to_string(L), [L] {
       const LengthPoint at = limit_layer_at(setting_of(), L);
-      return std::vector<FiniteRow>{{.kind = FiniteKind::limit_layer,
-                                     .L = L,
-                                     .excess = at.excess,
-                                     .excess_error = at.error}};
+      return std::vector<FiniteRow>{
+          {.kind = FiniteKind::limit_layer, .L = L, .excess = at.excess, .excess_error = at.error}};
     });
   }
   for (const std::int64_t L : kCoolLengths) {
     if (options.size == Size::tiny && L > 10000) continue;
     list.add("cooling/cool/" + std::to_string(L), [L] {
       const CoolPoint at = cool_layer_at(setting_of(), L);
-      return std::vector<FiniteRow>{{.kind = FiniteKind::cool_layer,
-                                     .L = L,
-                                     .excess = at.excess,
-                                     .factor = at.factor}};
+      return std::vector<FiniteRow>{
+          {.kind = FiniteKind::cool_layer, .L = L, .excess = at.excess, .factor = at.factor}};
     });
   }
   list.add("cooling/affine", [] {
@@ -201,18 +196,18 @@ Checks finite_checks(const FiniteNumbers& n) {
   must_fall(out, "the excess of the limit's layer", lengths, values);
   for (const CoolPoint& at : n.cool) {
     const std::string where = " at L = " + brief(static_cast<double>(at.L));
-    out.figures.push_back(against_independent("the factor of the best cool layer" + where, at.factor,
-                                              0, kFactorTolerance,
+    out.figures.push_back(against_independent("the factor of the best cool layer" + where,
+                                              at.factor, 0, kFactorTolerance,
                                               independent("denoising cool factor", 0, at.L)));
-    out.figures.push_back(against_independent("the excess of the best cool layer" + where, at.excess,
-                                              0, kFiniteTolerance,
+    out.figures.push_back(against_independent("the excess of the best cool layer" + where,
+                                              at.excess, 0, kFiniteTolerance,
                                               independent("denoising cool excess", 0, at.L)));
-    out.conditions.push_back({"the best layer is not cooler than the limit's" + where,
-                              at.factor > 0 && at.factor < 1});
+    out.conditions.push_back(
+        {"the best layer is not cooler than the limit's" + where, at.factor > 0 && at.factor < 1});
   }
-  out.figures.push_back(against_independent("the length where the limit's layer overtakes the affine map",
-                                            n.crossing, 0, kFiniteTolerance,
-                                            independent("denoising crossing", 0, 0)));
+  out.figures.push_back(
+      against_independent("the length where the limit's layer overtakes the affine map", n.crossing,
+                          0, kFiniteTolerance, independent("denoising crossing", 0, 0)));
   const Exponent measured = last_exponent(n);
   Judged exponent{.what = "the exponent between the last two lengths",
                   .value = measured.value,
@@ -250,11 +245,11 @@ std::vector<std::string> formulas() {
   using namespace mathml;
   const std::string x = id("x"), l = id("ℓ"), mu = id("μ"), two = num("2");
   const std::string freeze = frac(l, x) + op("−") + frac(x, two);
-  return {math(id("γ") + paren(l) + op("=") + frac(num("1"), x) + paren(freeze) + text("at the") + x +
-               text("with the least") + frac(sup(paren(x + op("−") + mu), two), two) + op("+") +
-               frac(sup(paren(freeze), two), two)),
-          math(id("γ") + paren(id("∞")) + op("=") +
-               frac(root(num("5")) + op("−") + num("1"), two))};
+  return {
+      math(id("γ") + paren(l) + op("=") + frac(num("1"), x) + paren(freeze) + text("at the") + x +
+           text("with the least") + frac(sup(paren(x + op("−") + mu), two), two) + op("+") +
+           frac(sup(paren(freeze), two), two)),
+      math(id("γ") + paren(id("∞")) + op("=") + frac(root(num("5")) + op("−") + num("1"), two))};
 }
 
 SectionReport report(const Options&, std::span<const FiniteRow> rows) {
@@ -273,8 +268,10 @@ SectionReport report(const Options&, std::span<const FiniteRow> rows) {
   }
   Section section;
   section.statement =
-      "This statement is ours. At finite length the layer that is the posterior mean of the infinite "
-      "prompt is far from the best: rare queries see a frozen softmax, so its excess risk falls with "
+      "This statement is ours. At finite length the layer that is the posterior mean of the "
+      "infinite "
+      "prompt is far from the best: rare queries see a frozen softmax, so its excess risk falls "
+      "with "
       "an exponent that tends to (√5 − 1)/2 = 0.618, an affine map of the query beats it on short "
       "prompts, and on long ones a layer with smaller scores is better.";
   section.verdict = judge_finite(n);
@@ -292,8 +289,9 @@ SectionReport report(const Options&, std::span<const FiniteRow> rows) {
                            .y = {.column = "excess", .title = "excess risk", .log = true},
                            .series = "layer",
                            .references = {{'y', affine, "best affine map"}}},
-       .caption = "Risk above the least one, exact over prompts, γ = 1/2, ξ = 1, means ±2, dimension "
-                  "one."}};
+       .caption =
+           "Risk above the least one, exact over prompts, γ = 1/2, ξ = 1, means ±2, dimension "
+           "one."}};
   section.tables = {judged_table(finite_checks(n)), std::move(cool)};
   return {.section = std::move(section),
           .datasets = {{"finite_excess", std::move(curve)}},
@@ -305,9 +303,8 @@ SectionReport report(const Options&, std::span<const FiniteRow> rows) {
 }  // namespace
 
 Statement denoising_finite_prompts() {
-  return make_statement<FiniteRow>("cooling",
-                                   "Finite prompts: the limit's denoiser is not the best one", cells,
-                                   report);
+  return make_statement<FiniteRow>(
+      "cooling", "Finite prompts: the limit's denoiser is not the best one", cells, report);
 }
 
 }  // namespace esscher::paper

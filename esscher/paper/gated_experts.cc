@@ -21,8 +21,8 @@ constexpr double kExpertError = 1e-11;
 enum class ExpertKind { random, curve };
 
 constexpr auto enum_names(ExpertKind) {
-  return EnumNames<ExpertKind, 2>{
-      "kind of row", {{{ExpertKind::random, "random"}, {ExpertKind::curve, "curve"}}}};
+  return EnumNames<ExpertKind, 2>{"kind of row",
+                                  {{{ExpertKind::random, "random"}, {ExpertKind::curve, "curve"}}}};
 }
 
 struct ExpertRow {
@@ -100,13 +100,14 @@ ExpertRow random_case(const Options& options, Index i) {
   const Stream s = Stream(options.seed).split(41).split(static_cast<std::uint64_t>(i));
   const Index d = 1 + i % 2, K = 2 + i % 3;
   const double unit = 1 / std::sqrt(static_cast<double>(d));
-  Parts mu{random_matrix(s.split(1), K, 1, 1).array().exp(), random_matrix(s.split(2), K, d, 1.5), {}};
+  Parts mu{
+      random_matrix(s.split(1), K, 1, 1).array().exp(), random_matrix(s.split(2), K, d, 1.5), {}};
   mu.weights /= mu.weights.sum();
   for (Index k = 0; k < K; ++k) {
     mu.roots.push_back(random_matrix(s.split(3).split(static_cast<std::uint64_t>(k)), d, d, unit));
   }
-  const Attention attention =
-      Attention::from_uv(random_matrix(s.split(4), d, d, unit), random_matrix(s.split(5), 2, d, unit));
+  const Attention attention = Attention::from_uv(random_matrix(s.split(4), d, d, unit),
+                                                 random_matrix(s.split(5), 2, d, unit));
   const Vector z = random_matrix(s.split(6), d, 1, 1), a = attention.tilt(z);
   const Vector formula = attention.V() * experts(mu, a);
   const Vector softmax = attention(as_prompt(mu, a), z);
@@ -122,7 +123,8 @@ constexpr const char* kMixtureTokens = "two clusters at ±2";
 constexpr const char* kGaussianTokens = "the Gaussian of the same variance";
 
 std::vector<ExpertRow> curves() {
-  const Parts mu{Vector::Constant(2, 0.5), (Matrix(2, 1) << 2, -2).finished(),
+  const Parts mu{Vector::Constant(2, 0.5),
+                 (Matrix(2, 1) << 2, -2).finished(),
                  {Matrix::Constant(1, 1, 0.5), Matrix::Constant(1, 1, 0.5)}};
   const double variance = same_moments(mu).second_moment()(0, 0);
   std::vector<ExpertRow> rows;
@@ -208,8 +210,10 @@ SectionReport report(const Options&, std::span<const ExpertRow> rows) {
   }
   Section section;
   section.statement =
-      "If the tokens are a mixture of Gaussians, softmax attention over the infinite prompt is a sum "
-      "of affine maps of the query, one for each component, weighted by gates that are a softmax of "
+      "If the tokens are a mixture of Gaussians, softmax attention over the infinite prompt is a "
+      "sum "
+      "of affine maps of the query, one for each component, weighted by gates that are a softmax "
+      "of "
       "quadratic functions of the query.";
   section.verdict = judge_experts(n);
   section.text =
@@ -226,15 +230,17 @@ SectionReport report(const Options&, std::span<const ExpertRow> rows) {
                            .series = "tokens",
                            .series_title = "tokens",
                            .points = false},
-       .caption = "T[μ](z) in dimension one with U = V = 1. Between the clusters the gate turns from "
-                  "one expert to the other; outside, one expert alone is affine."}};
+       .caption =
+           "T[μ](z) in dimension one with U = V = 1. Between the clusters the gate turns from "
+           "one expert to the other; outside, one expert alone is affine."}};
   section.tables = {judged_table(expert_checks(n))};
-  return {.section = std::move(section),
-          .datasets = {{"expert_curves", std::move(curve)}},
-          .hypotheses = {{.text = "Tokens are mixtures by construction: " + std::to_string(n.cases) +
-                                  " random ones of two to four Gaussians in dimension one and two.",
-                          .values = {{"laws", static_cast<double>(n.cases)}}}},
-          .checks = expert_checks(n)};
+  return {
+      .section = std::move(section),
+      .datasets = {{"expert_curves", std::move(curve)}},
+      .hypotheses = {{.text = "Tokens are mixtures by construction: " + std::to_string(n.cases) +
+                              " random ones of two to four Gaussians in dimension one and two.",
+                      .values = {{"laws", static_cast<double>(n.cases)}}}},
+      .checks = expert_checks(n)};
 }
 
 }  // namespace

@@ -81,7 +81,8 @@ TEST(MixtureVerdicts, ClustersAndAdaptation) {
 
 FiniteNumbers good_lengths() {
   FiniteNumbers n{.crossing = value_of("denoising crossing")};
-  for (const std::int64_t L : {std::int64_t{10}, std::int64_t{1000000000}, std::int64_t{1000000000000}}) {
+  for (const std::int64_t L :
+       {std::int64_t{10}, std::int64_t{1000000000}, std::int64_t{1000000000000}}) {
     n.at.push_back({L, value_of("denoising excess", 0, L), 0});
   }
   n.cool.push_back({10000, value_of("denoising cool factor", 0, 10000),
