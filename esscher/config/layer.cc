@@ -173,7 +173,9 @@ Layer read_identity(const Table& model, const Table& init, const ContextTask& ta
 }  // namespace
 
 TaskType read_task_type(const Table& root) {
-  return root.table("task").enumerator_or("type", TaskType::regression);
+  const Table task = root.table("task");
+  // The default is not written down: runs from before there were types have none, and must go on.
+  return task.has("type") ? task.enumerator_or("type", TaskType::regression) : TaskType::regression;
 }
 
 ContextTask read_context_task(const Table& root) {
