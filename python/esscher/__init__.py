@@ -51,6 +51,17 @@ from .icl import (
     linear_risk,
     power_covariance,
 )
+from .layers import (
+    ClassificationTask,
+    DenoisingTask,
+    Layer,
+    Optimum,
+    PoolTask,
+    ReferenceRisks,
+    SingleIndexTask,
+    optimum,
+    reference_risks,
+)
 from .measures import (
     Affine,
     Ball,
@@ -150,6 +161,15 @@ __all__ = [
     "LengthAnswer",
     "linear_risk",
     "LinearRegressionTask",
+    "ClassificationTask",
+    "DenoisingTask",
+    "Layer",
+    "Optimum",
+    "optimum",
+    "PoolTask",
+    "ReferenceRisks",
+    "reference_risks",
+    "SingleIndexTask",
     "load",
     "LossPoint",
     "mean_square_error",

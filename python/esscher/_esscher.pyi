@@ -185,6 +185,31 @@ def kept_factors(
     scores: Any, quantity: str, train: float, lengths: List[float], gap: float
 ) -> Dict[str, Any]: ...
 
+class ContextTask:
+    def __init__(self, type: str, given: Dict[str, Any]) -> None: ...
+    @property
+    def type(self) -> str: ...
+    @property
+    def token_dim(self) -> int: ...
+    @property
+    def out_dim(self) -> int: ...
+
+HeadTuple = Tuple[str, Array, Array]
+
+def layer_risk(
+    task: ContextTask, W: ArrayLike, heads: Iterable[HeadTuple], length: Length, options: Dict[str, Any]
+) -> EstimateTuple: ...
+def layer_risk_gradient(
+    task: ContextTask, W: ArrayLike, heads: Iterable[HeadTuple], length: Length, options: Dict[str, Any]
+) -> Tuple[float, Tuple[Array, List[HeadTuple]]]: ...
+def reference_risks(
+    task: ContextTask, length: Length, options: Dict[str, Any]
+) -> Tuple[EstimateTuple, EstimateTuple, EstimateTuple, bool]: ...
+
+def layer_optimum(
+    task: ContextTask, kinds: List[str], family: str, lengths: Iterable[Length], restarts: int, options: Dict[str, Any]
+) -> List[Dict[str, Any]]: ...
+
 class LinearRegressionTask:
     def __init__(
         self, prompt_cov: ArrayLike, query_cov: Optional[ArrayLike], task_variance: float,
@@ -245,10 +270,11 @@ def run_preset(
 ) -> Dict[str, Any]: ...
 
 def heads_of_arrays(
-    Q: List[ArrayLike], K: List[ArrayLike], V: List[ArrayLike], scale: float, causal: bool, options: Dict[str, Any]
+    Q: List[ArrayLike], K: List[ArrayLike], V: List[ArrayLike], scale: float, causal: bool, rules: Dict[str, Any],
+    options: Dict[str, Any],
 ) -> List[Dict[str, Any]]: ...
 def heads_of_file(
-    path: str, scale: Optional[float], causal: Optional[bool], options: Dict[str, Any]
+    path: str, scale: Optional[float], causal: Optional[bool], rules: Dict[str, Any], options: Dict[str, Any]
 ) -> List[Dict[str, Any]]: ...
 
 class WindowedHead:

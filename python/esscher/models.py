@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Literal, Optional, Sequence, Union, overload
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Literal, Optional, Sequence, Tuple, Union, overload
 
 from . import _esscher
-from .errors import CapabilityError
+from .errors import ArgumentError, CapabilityError
 from .keywords import renamed
 from .outlets import Out, outlet, without
 from .progress import Progress
 from .results import Curve, Curves, Result
 from .tables import Rows
 from .icl import AnyTask, Readout, balanced_start
+from .layers import ContextTask, Layer, layer_risk
 from .prompts import Estimate
 from .random import Stream, as_stream
 from .types import Length
@@ -45,10 +46,34 @@ def risk(
     seed: Union[Stream, int] = 0,
     gradient: Literal[True],
 ) -> RiskGradient: ...
+@overload
+def risk(
+    task: ContextTask,
+    at: Layer,
+    length: Length,
+    *,
+    kind: str = "softmax",
+    engine: str = "auto",
+    draws: int = 4000,
+    seed: Union[Stream, int] = 0,
+    gradient: Literal[False] = False,
+) -> Estimate: ...
+@overload
+def risk(
+    task: ContextTask,
+    at: Layer,
+    length: Length,
+    *,
+    kind: str = "softmax",
+    engine: str = "auto",
+    draws: int = 4000,
+    seed: Union[Stream, int] = 0,
+    gradient: Literal[True],
+) -> Tuple[Estimate, Layer]: ...
 @renamed(stream="seed")
 def risk(
-    task: AnyTask,
-    at: Union[Readout, Sequence[Readout]],
+    task: Union[AnyTask, ContextTask],
+    at: Union[Readout, Sequence[Readout], Layer],
     length: Length,
     *,
     kind: str = "softmax",
@@ -56,7 +81,7 @@ def risk(
     draws: int = 4000,
     seed: Union[Stream, int] = 0,
     gradient: bool = False,
-) -> Union[Estimate, RiskGradient]:
+) -> Union[Estimate, RiskGradient, Tuple[Estimate, Layer]]:
     """Half the mean squared error of the head (U, r) at this prompt length, by the best formula there is.
 
     R_L = E (r' zbar - y)^2 / 2. Gaussian regression: closed forms (the engine of the answer is "exact"), or
@@ -65,6 +90,10 @@ def risk(
     such a task: "exact" averages over prompts without drawing them, where the law of the tokens is Gaussian;
     "direct" draws every token; "auto" is exact where it can be. at may be a list of heads, whose predictions add (``train(..).heads``): several are
     simulated on ``draws`` prompts, without tokens where features are Gaussian.
+
+    Tasks beyond regression (``DenoisingTask``, ``SingleIndexTask``, ``ClassificationTask``, ``PoolTask``) take a
+    ``Layer`` as at: one softmax head or linear ones are exact over the tokens, other layers are drawn. With ``gradient``
+    the answer is then (Estimate, Layer).
 
     With ``gradient`` (one head) the answer is a ``RiskGradient``: the risk, its gradient in (U, r), exact over the
     tokens, and the standard errors of that gradient. An optimiser wants ``risk_function``.
@@ -76,6 +105,13 @@ def risk(
     True
     """
     options = {"engine": engine, "draws": draws, "stream": as_stream(seed)}
+    if isinstance(task, ContextTask) or isinstance(at, Layer):
+        if not (isinstance(task, ContextTask) and isinstance(at, Layer)):
+            raise ArgumentError(f"risk: a {type(task).__name__} and a {type(at).__name__} do not go together; "
+                                "tasks beyond regression take a Layer, others a Readout")
+        if kind != "softmax":
+            raise ArgumentError(f"risk: kind is {kind!r}, but a Layer has kinds of its own: Layer(.., kinds={kind!r})")
+        return layer_risk(task, at, length, options, gradient)
     found = _esscher.risk(task, [at] if isinstance(at, Readout) else at, kind, length, options)
     if not gradient:
         return Estimate(*found)

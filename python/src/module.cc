@@ -57,6 +57,7 @@ PYBIND11_MODULE(_esscher, m) {
   python::bind_scaling(m);
   python::bind_icl(m);
   python::bind_models(m);
+  python::bind_layers(m);
   python::bind_train(m);
   python::bind_presets(m);
   python::bind_heads(m);

@@ -14,6 +14,7 @@ void bind_concentration(pybind11::module_& m);
 void bind_scaling(pybind11::module_& m);
 void bind_icl(pybind11::module_& m);
 void bind_models(pybind11::module_& m);
+void bind_layers(pybind11::module_& m);
 void bind_train(pybind11::module_& m);
 void bind_presets(pybind11::module_& m);
 void bind_heads(pybind11::module_& m);

@@ -46,6 +46,12 @@ def main() -> Tuple[float, es.Estimate]:
     at = es.Readout(np.zeros((1, 1)), np.zeros(1))
     assert es.flow(Mean(), at, length=5, draws=10, t_end=0.1).risk[0] > 0
     assert es.risk(Mean(), at, 5, draws=10).engine == "quadrature"
+    task = es.DenoisingTask([[1.0], [-1.0]], gamma=0.5, xi=0.5)
+    layer = es.Layer(U=np.eye(1), V=np.eye(1), kinds="linear")
+    value, slope = es.risk(task, layer, 5, gradient=True)
+    assert isinstance(slope, es.Layer) and value.value > es.reference_risks(task, 5).bayes.value
+    best: es.Optimum = es.optimum(task, [es.inf], restarts=1)
+    assert best.rows[0].risk < value.value
     names: List[str] = [p.name for p in es.presets()]
     found = es.preset(names[0]).config()
     assert "task" in found

@@ -1,0 +1,331 @@
+"""In-context tasks beyond linear regression, and the layers that learn them.
+
+A layer says W z + sum_h V_h T_h(z), where T_h is the mean of the prompt tilted by U_h z (softmax) or its second moment
+times U_h z (linear). Every risk is one half of a mean squared error, summed over coordinates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from . import _esscher
+from .errors import ArgumentError, DimensionError
+from .keywords import renamed
+from .prompts import Estimate
+from .random import Stream, as_stream
+from .recorded import Recorded
+from .results import Curve, Curves, Result, register_tuple
+from .tables import Rows
+from .types import Array, ArrayLike, Length, as_array, whole
+
+
+@register_tuple
+class Layer(NamedTuple):
+    """W z + sum_h V_h T_h(z): U [D,D] and V [m,D], or lists of them for several heads; W [m,D], 0 unless given.
+
+    kinds: "softmax", "linear", or one word for each head. Tasks with labels have m = 1 and read the last rows of
+    square matrices.
+
+    >>> import numpy as np, esscher as es
+    >>> task = es.DenoisingTask([[1.0], [-1.0]], gamma=0.5, xi=0.5)
+    >>> layer = es.Layer(U=np.array([[2.0]]), V=np.array([[0.5]]))
+    >>> best = es.reference_risks(task, es.inf).bayes
+    >>> abs(es.risk(task, layer, es.inf).value - best.value) < 1e-12
+    True
+    """
+
+    U: Any
+    V: Any
+    W: Optional[Any] = None
+    kinds: Union[str, Sequence[str]] = "softmax"
+
+
+def _columns(where: str, name: str, value: ArrayLike) -> int:
+    shape = as_array(value).shape
+    if len(shape) != 2:
+        raise DimensionError(f"{where}: {name} has shape {list(shape)}, expected two axes")
+    return int(shape[1])
+
+
+def _check_means(where: str, means: Optional[ArrayLike], means_law: str) -> None:
+    """Means are given, or a law draws them: never both, never neither."""
+    if means is None and means_law == "fixed":
+        raise ArgumentError(f"{where}: means is None, expected [K,d], or means_law \"gaussian\" or \"sphere\"")
+    if means is not None and means_law in ("gaussian", "sphere"):
+        raise ArgumentError(f"{where}: means_law is {means_law!r}, which draws means, expected \"fixed\" beside means")
+
+
+class DenoisingTask(Recorded, _esscher.ContextTask):
+    """Clean points of a mixture sum_k pi_k N(m_k, gamma^2 I); tokens and query have noise of deviation xi, the target has none.
+
+    means [K,d]; or means_law "gaussian" or "sphere" with dim, components and mean_scale (deviation or radius): means
+    are then drawn anew for every prompt.
+
+    >>> import esscher as es
+    >>> es.DenoisingTask([[1.0, 0.0], [-1.0, 0.0]], gamma=0.5, xi=0.5).token_dim
+    2
+    """
+
+    def __init__(
+        self,
+        means: Optional[ArrayLike] = None,
+        *,
+        weights: Optional[ArrayLike] = None,
+        gamma: float = 1.0,
+        xi: float = 1.0,
+        means_law: str = "fixed",
+        dim: int = 1,
+        components: int = 2,
+        mean_scale: float = 1.0,
+    ) -> None:
+        _check_means("DenoisingTask", means, means_law)
+        given: Dict[str, Any] = {
+            "means": means, "weights": weights, "gamma": gamma, "xi": xi, "means_law": means_law,
+            "dim": whole("DenoisingTask", "dim", dim),
+            "components": whole("DenoisingTask", "components", components), "mean_scale": mean_scale,
+        }
+        super().__init__("denoising", given)
+
+
+class ClassificationTask(Recorded, _esscher.ContextTask):
+    """Two Gaussian classes of labels +1 and -1: tokens (x, y), query (x, 0), target y.
+
+    means [2,d], the first of +1; or means_law "gaussian" or "sphere" with dim and mean_scale, drawn for every prompt.
+    cov [d,d], the identity unless given.
+
+    >>> import esscher as es
+    >>> task = es.ClassificationTask([[1.0], [-1.0]])
+    >>> round(es.reference_risks(task, es.inf).affine.value, 6)
+    0.25
+    """
+
+    def __init__(
+        self,
+        means: Optional[ArrayLike] = None,
+        *,
+        cov: Optional[ArrayLike] = None,
+        weights: Optional[ArrayLike] = None,
+        means_law: str = "fixed",
+        dim: int = 1,
+        mean_scale: float = 1.0,
+    ) -> None:
+        _check_means("ClassificationTask", means, means_law)
+        size = whole("ClassificationTask", "dim", dim) if means is None else _columns("ClassificationTask", "means", means)
+        super().__init__("classification", {
+            "means": means, "cov": np.eye(size) if cov is None else cov, "weights": weights,
+            "means_law": means_law, "dim": size, "components": 2, "mean_scale": mean_scale,
+        })
+
+
+class SingleIndexTask(Recorded, _esscher.ContextTask):
+    """Labels g(w'x) + noise with w anew for every prompt: tokens (x, y), query (x, 0), target g(w'x).
+
+    cov: an integer d for the identity, or Sigma [d,d]. link: a word ("sign", "probit", "tanh", "relu", "sin", "erf",
+    "polynomial" with coefficients), or a function of an array with its kinks. index_law: w ~ N(0, task_variance I)
+    ("gaussian"), or uniform on the sphere of radius sqrt(task_variance) ("sphere").
+
+    >>> import esscher as es
+    >>> es.SingleIndexTask(2, link="sign").token_dim
+    3
+    """
+
+    def __init__(
+        self,
+        cov: Union[int, ArrayLike],
+        *,
+        link: Union[str, Callable[[Array], ArrayLike]] = "tanh",
+        coefficients: Optional[ArrayLike] = None,
+        kinks: Optional[ArrayLike] = None,
+        index_law: str = "gaussian",
+        task_variance: float = 1.0,
+        noise_variance: float = 0.0,
+        query_noise: bool = False,
+    ) -> None:
+        sigma = np.eye(whole("SingleIndexTask", "cov", cov)) if np.isscalar(cov) else cov
+        super().__init__("single_index", {
+            "cov": sigma, "link": link, "coefficients": coefficients, "kinks": kinks, "index_law": index_law,
+            "task_variance": task_variance, "noise_variance": noise_variance, "query_noise": query_noise,
+        })
+
+
+class PoolTask(Recorded, _esscher.ContextTask):
+    """Linear regression whose w is one of a pool [M,d]: tokens (x, w'x + noise), query (x, 0), target w'x.
+
+    >>> import esscher as es
+    >>> task = es.PoolTask([[1.0], [-1.0]], noise_variance=0.5)
+    >>> long, short = es.reference_risks(task, 50).bayes, es.reference_risks(task, 1).bayes
+    >>> long.value < short.value
+    True
+    """
+
+    def __init__(
+        self,
+        pool: ArrayLike,
+        *,
+        weights: Optional[ArrayLike] = None,
+        cov: Optional[ArrayLike] = None,
+        noise_variance: float = 0.0,
+        query_noise: bool = False,
+    ) -> None:
+        super().__init__("pool", {
+            "pool": pool, "weights": weights, "cov": np.eye(_columns("PoolTask", "pool", pool)) if cov is None else cov,
+            "noise_variance": noise_variance, "query_noise": query_noise,
+        })
+
+
+ContextTask = _esscher.ContextTask
+
+
+class ReferenceRisks(NamedTuple):
+    """Predictions that a layer is compared with: the best one, and the best maps A z + b and A z of the query.
+
+    bayes_is_bound: the best prediction here knows the law of the tokens, which a finite prompt does not tell.
+
+    >>> import esscher as es
+    >>> found = es.reference_risks(es.DenoisingTask([[1.0], [-1.0]]), 100)
+    >>> found.bayes.value < found.affine.value <= found.linear.value
+    True
+    """
+
+    bayes: Estimate
+    affine: Estimate
+    linear: Estimate
+    bayes_is_bound: bool
+
+
+@renamed(stream="seed")
+def reference_risks(
+    task: ContextTask, length: Length, *, draws: int = 4000, seed: Union[Stream, int] = 0
+) -> ReferenceRisks:
+    """Risks of the best prediction and of the best maps of the query alone, for a task beyond regression.
+
+    >>> import esscher as es
+    >>> es.reference_risks(es.SingleIndexTask(2, link="sign"), es.inf).affine.value
+    0.5
+    """
+    _check_task("reference_risks", task)
+    options = {"draws": draws, "stream": as_stream(seed)}
+    bayes, affine, linear, bound = _esscher.reference_risks(task, length, options)
+    return ReferenceRisks(Estimate(*bayes), Estimate(*affine), Estimate(*linear), bound)
+
+
+def _check_task(where: str, task: Any) -> None:
+    if not isinstance(task, ContextTask):
+        raise ArgumentError(f"{where}: task is a {type(task).__name__}, expected a task beyond regression: "
+                            "DenoisingTask, ClassificationTask, SingleIndexTask or PoolTask")
+
+
+def _square(value: Any, name: str, rows: int, cols: int) -> Array:
+    """[rows,cols] of a matrix with so many rows, or with more, of which the last act."""
+    array = np.asarray(value, dtype=np.float64)
+    if array.ndim != 2 or array.shape[1] != cols or array.shape[0] not in (rows, cols):
+        expected = f"[{cols},{cols}]" if rows == cols else f"[{cols},{cols}] or [{rows},{cols}]"
+        raise DimensionError(f"layer: {name} has shape {list(array.shape)}, expected {expected}")
+    return array[array.shape[0] - rows :]
+
+
+def _matrices(name: str, value: Any) -> List[Any]:
+    """The matrices of all heads: a list of them, or the one of a single head."""
+    try:
+        first = value[0]
+    except (TypeError, IndexError):
+        raise DimensionError(f"layer: {name} is {value!r}, expected a matrix or a list of matrices") from None
+    return list(value) if np.ndim(first) == 2 else [value]
+
+
+def layer_parts(task: ContextTask, layer: Layer) -> Tuple[Array, List[Tuple[str, Array, Array]]]:
+    """W and (kind, U, V) of each head, as the compiled module takes them."""
+    D, m = task.token_dim, task.out_dim
+    U, V = _matrices("U", layer.U), _matrices("V", layer.V)
+    if len(U) != len(V):
+        raise DimensionError(f"layer: V has {len(V)} matrices, U has {len(U)}")
+    kinds = [layer.kinds] * len(U) if isinstance(layer.kinds, str) else list(layer.kinds)
+    if len(kinds) != len(U):
+        raise DimensionError(f"layer: kinds has {len(kinds)} words, U has {len(U)} matrices")
+    W = np.zeros((m, D)) if layer.W is None else _square(layer.W, "W", m, D)
+    heads = [(k, _square(u, "U", D, D), _square(v, "V", m, D)) for k, u, v in zip(kinds, U, V)]
+    return W, heads
+
+
+def layer_of(found: Tuple[Array, List[Tuple[str, Array, Array]]]) -> Layer:
+    """A Layer from what the compiled module gives."""
+    W, heads = found
+    kinds = [kind for kind, _, _ in heads]
+    if len(heads) == 1:
+        return Layer(heads[0][1], heads[0][2], W, kinds[0])
+    return Layer([U for _, U, _ in heads], [V for _, _, V in heads], W, kinds)
+
+
+def layer_risk(
+    task: ContextTask, at: Layer, length: Length, options: Dict[str, Any], gradient: bool
+) -> Union[Estimate, Tuple[Estimate, Layer]]:
+    """``risk`` of a layer; with its gradient on fixed nodes."""
+    W, heads = layer_parts(task, at)
+    found = Estimate(*_esscher.layer_risk(task, W, heads, length, options))
+    if not gradient:
+        return found
+    return found, layer_of(_esscher.layer_risk_gradient(task, W, heads, length, options)[1])
+
+
+@dataclass(frozen=True, eq=False)
+class Optimum(Result):
+    """The best layers: ``rows`` one for each length, with the layer (U, V, W; u, v, w for scalars) and what it is compared with.
+
+    >>> import esscher as es
+    >>> found = es.optimum(es.DenoisingTask([[1.0], [-1.0]], gamma=0.5, xi=0.5), [es.inf], restarts=1)
+    >>> round(found.rows[0].u, 3), abs(found.rows[0].risk - found.rows[0].bayes) < 1e-6
+    (2.0, True)
+    """
+
+    rows: Rows
+
+    def _table(self) -> Rows:
+        return self.rows
+
+    def _axes(self) -> List[str]:
+        return ["L"]
+
+    def _curves(self) -> Curves:
+        finite = [row for row in self.rows if np.isfinite(row.L)]
+        named = {"best layer": "risk", "best layer at L = inf": "limit_risk", "affine map": "affine", "bayes": "bayes"}
+        curves = [Curve(label, [r.L for r in finite], [r[column] for r in finite]) for label, column in named.items()]
+        return Curves("risk of the best layers", "L", "risk", curves, group="prediction", log_x=True, log_y=True)
+
+    def __repr__(self) -> str:
+        return "Optimum(" + ", ".join(f"L={row.L}: {row.risk:.4g}" for row in self.rows) + ")"
+
+
+@renamed(stream="seed")
+def optimum(
+    task: ContextTask,
+    lengths: Iterable[Length],
+    *,
+    family: str = "scalars",
+    heads: int = 1,
+    kind: str = "softmax",
+    restarts: int = 4,
+    draws: int = 4000,
+    seed: Union[Stream, int] = 0,
+) -> Optimum:
+    """The best layer of a family at each prompt length, by descent on the exact risk from several starts.
+
+    family: "scalars" (U = u I, V = v I, W = w I), "diagonal" or "full". The layer that is best at infinite length may
+    lose to an affine map of the query, while the best layer of the length does not:
+
+    >>> import esscher as es
+    >>> task = es.DenoisingTask([[1.5], [-1.5]], gamma=0.5**0.5, xi=0.5**0.5)
+    >>> row = es.optimum(task, [200], restarts=1).rows[0]
+    >>> row.risk < row.affine < row.limit_risk
+    True
+    """
+    _check_task("optimum", task)
+    at = list(lengths)
+    if not at:
+        raise ArgumentError("optimum: lengths is empty, expected at least one length")
+    options = {"draws": draws, "stream": as_stream(seed)}
+    kinds = [kind] * whole("optimum", "heads", heads)
+    return Optimum(Rows(_esscher.layer_optimum(
+        task, kinds, family, at, whole("optimum", "restarts", restarts), options)))

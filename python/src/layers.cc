@@ -1,0 +1,148 @@
+#include <pybind11/stl.h>
+
+#include "arrays.h"
+#include "calls.h"
+#include "esscher/base/error.h"
+#include "esscher/risk/layer_error.h"
+#include "esscher/risk/layer_risk.h"
+#include "esscher/task/classification.h"
+#include "esscher/task/denoising.h"
+#include "esscher/task/pool.h"
+#include "esscher/task/single_index_task.h"
+#include "esscher/training/layer_optimum.h"
+#include "estimates.h"
+#include "links.h"
+#include "parts.h"
+#include "rows.h"
+#include "tasks.h"
+
+namespace esscher::python {
+namespace {
+
+Matrix matrix_of(const py::dict& given, const char* key) {
+  return matrix_in("task", key, given[key]).view();
+}
+
+Vector weights_of(const py::dict& given) {
+  if (given["weights"].is_none()) return {};
+  return vector_in("task", "weights", given["weights"]).view();
+}
+
+MixtureMeans means_of(const py::dict& given) {
+  MixtureMeans out;
+  out.law = parse_enum<MeansLaw>(py::cast<std::string>(given["means_law"]));
+  if (out.is_fixed()) {
+    out.fixed = matrix_of(given, "means");
+    return out;
+  }
+  out.dim = py::cast<Index>(given["dim"]);
+  out.count = py::cast<Index>(given["components"]);
+  out.scale = py::cast<double>(given["mean_scale"]);
+  return out;
+}
+
+ContextTask make_task(const std::string& type, const py::dict& given) {
+  switch (parse_enum<TaskType>(type)) {
+    case TaskType::denoising:
+      return denoising_task({.means = means_of(given),
+                             .weights = weights_of(given),
+                             .gamma = py::cast<double>(given["gamma"]),
+                             .xi = py::cast<double>(given["xi"])});
+    case TaskType::classification:
+      return classification_task(
+          {.means = means_of(given), .weights = weights_of(given), .cov = matrix_of(given, "cov")});
+    case TaskType::single_index: {
+      SingleIndexTask task;
+      task.cov = matrix_of(given, "cov");
+      task.link = link_in(given["link"], given["coefficients"], given["kinks"]);
+      task.index_law = parse_enum<IndexLaw>(py::cast<std::string>(given["index_law"]));
+      task.task_variance = py::cast<double>(given["task_variance"]);
+      task.noise_variance = py::cast<double>(given["noise_variance"]);
+      task.query_noise = py::cast<bool>(given["query_noise"]);
+      return single_index_task(task);
+    }
+    case TaskType::pool:
+      return pool_task({.pool = matrix_of(given, "pool"),
+                        .weights = weights_of(given),
+                        .cov = matrix_of(given, "cov"),
+                        .noise_variance = py::cast<double>(given["noise_variance"]),
+                        .query_noise = py::cast<bool>(given["query_noise"])});
+    case TaskType::regression: break;
+  }
+  throw_argument("task", "type", type, "another type than regression");
+}
+
+// (W, [(kind, U, V), ..])
+Layer layer_in(const py::object& W, const py::iterable& heads) {
+  Layer out{matrix_in("layer", "W", W).view(), {}};
+  for (const py::handle item : heads) {
+    const auto [kind, U, V] = py::cast<std::tuple<std::string, py::object, py::object>>(item);
+    out.heads.push_back({parse_enum<ModelKind>(kind), matrix_in("layer", "U", U).view(),
+                         matrix_in("layer", "V", V).view()});
+  }
+  return out;
+}
+
+py::tuple layer_out(const Layer& layer) {
+  py::list heads;
+  for (const LayerHead& head : layer.heads) {
+    heads.append(py::make_tuple(std::string(name(head.kind)), out(MatrixView(head.U)),
+                                out(MatrixView(head.V))));
+  }
+  return py::make_tuple(out(MatrixView(layer.W)), heads);
+}
+
+py::tuple references(const ContextTask& task, const py::object& length, const py::dict& options) {
+  const Length L = length_in("reference_risks", length);
+  const RiskOptions how = risk_options_in(options);
+  const ReferenceRisks found = long_call([&] { return reference_risks(task, L, how); });
+  return py::make_tuple(out(found.bayes), out(found.affine), out(found.linear),
+                        found.bayes_is_bound);
+}
+
+py::list optimum(const ContextTask& task, const std::vector<std::string>& kinds,
+                 const std::string& family, const py::iterable& lengths, int restarts,
+                 const py::dict& options) {
+  OptimumProblem problem{.task = task,
+                         .kinds = {},
+                         .family = parse_enum<LayerFamily>(family),
+                         .lengths = {},
+                         .restarts = restarts,
+                         .risk = risk_options_in(options)};
+  for (const std::string& kind : kinds) problem.kinds.push_back(parse_enum<ModelKind>(kind));
+  for (const py::handle length : lengths) problem.lengths.push_back(length_in("optimum", length));
+  return list_of(long_call([&] { return compute_here(optimum_cells(problem)); }));
+}
+
+}  // namespace
+
+void bind_layers(py::module_& m) {
+  py::class_<ContextTask>(m, "ContextTask")
+      .def(py::init(&make_task))
+      .def_property_readonly("type", [](const ContextTask& t) { return std::string(name(t.type)); })
+      .def_readonly("token_dim", &ContextTask::token_dim)
+      .def_readonly("out_dim", &ContextTask::out_dim);
+  m.def("layer_risk", [](const ContextTask& task, const py::object& W, const py::iterable& heads,
+                         const py::object& length, const py::dict& options) {
+    const Layer layer = layer_in(W, heads);
+    const Length L = length_in("risk", length);
+    const RiskOptions how = risk_options_in(options);
+    return out(long_call([&] { return layer_risk(task, layer, L, how); }));
+  });
+  // (value, gradient) on fixed nodes.
+  m.def("layer_risk_gradient",
+        [](const ContextTask& task, const py::object& W, const py::iterable& heads,
+           const py::object& length, const py::dict& options) {
+          const Layer layer = layer_in(W, heads);
+          const Length L = length_in("risk", length);
+          const RiskOptions how = risk_options_in(options);
+          Layer gradient;
+          const double value =
+              long_call([&] { return layer_risk_function(task, layer, L, how)(layer, &gradient); });
+          return py::make_tuple(value, layer_out(gradient));
+        });
+  m.def("reference_risks", &references);
+  m.def("layer_optimum", &optimum);
+}
+
+}  // namespace esscher::python

@@ -1,0 +1,226 @@
+"""Tasks beyond regression: risks of layers against the program and against simulation, references, optima, mistakes."""
+
+import copy
+import json
+import pickle
+import subprocess
+
+import numpy as np
+import pytest
+
+import esscher as es
+from esscher import _esscher
+from esscher.layers import layer_of, layer_parts
+
+MEANS = [[1.5], [-1.5]]
+DENOISING = es.DenoisingTask(MEANS, gamma=0.5, xi=0.75)
+S = 0.5**2 + 0.75**2
+# The posterior mean at L = inf, because the means have equal norms.
+POSTERIOR = es.Layer(U=[[1 / S]], V=[[0.75**2 / S]], W=[[(0.5**2 - 0.75**2) / S]])
+FEW = 100  # nodes, where the same ones are on both sides
+TASKS = [
+    DENOISING,
+    es.DenoisingTask(means_law="sphere", dim=2, components=3, mean_scale=2.0),
+    es.ClassificationTask([[1.0, 0.0], [-1.0, 0.5]], cov=[[1.0, 0.2], [0.2, 0.5]], weights=[0.4, 0.6]),
+    es.SingleIndexTask(2, link="sign", index_law="sphere", noise_variance=0.1),
+    es.PoolTask([[1.0, 0.0], [0.0, -1.0]], weights=[0.25, 0.75], noise_variance=0.3, query_noise=True),
+]
+
+
+def small_layer(task, heads=1):
+    draw = np.random.default_rng(3)
+    D, m = task.token_dim, task.out_dim
+    U, V = ([draw.normal(size=(rows, D)) / 4 for _ in range(heads)] for rows in (D, m))
+    return es.Layer(U if heads > 1 else U[0], V if heads > 1 else V[0], draw.normal(size=(m, D)) / 4)
+
+
+def program_rows(program, tmp_path, verb, *options):
+    config = tmp_path / "task.toml"
+    config.write_text(
+        f'[task]\ntype = "denoising"\nmeans = {MEANS}\ngamma = 0.5\nxi = 0.75\n'
+        f'[model]\ninit = {{ kind = "dense", U = {POSTERIOR.U}, V = {POSTERIOR.V}, W = {POSTERIOR.W} }}\n'
+    )
+    command = [program, "icl", verb, "--config", config, "--quiet", "--json", *options]
+    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)["rows"]
+
+
+def test_risk_and_references_are_those_of_the_program(program, tmp_path):
+    rows = program_rows(program, tmp_path, "risk", "--length", "30,inf")
+    assert len(rows) == 8
+    for length, row in zip((30, es.inf), (rows[:4], rows[4:])):
+        said = {item["model"]: item for item in row}
+        mine = {"softmax": es.risk(DENOISING, POSTERIOR, length)}
+        found = es.reference_risks(DENOISING, length)
+        mine.update(bayes=found.bayes, affine=found.affine, linear=found.linear)
+        assert said.keys() == mine.keys() and not found.bayes_is_bound
+        for name, estimate in mine.items():
+            assert estimate.value == said[name]["risk"], (length, name)
+            assert estimate.engine == said[name]["engine"]
+
+
+def test_optimum_is_that_of_the_program(program, tmp_path):
+    rows = program_rows(program, tmp_path, "optimum", "--set", "flow.restarts=1", "--set", "flow.draws=500", "--length", "50,inf")
+    found = es.optimum(DENOISING, [50, es.inf], restarts=1, draws=500).rows
+    for mine, said in zip(found, rows):
+        assert [mine[key] for key in ("u", "v", "w", "risk", "limit_risk")] == [
+            said[key] for key in ("u", "v", "w", "risk", "limit_risk")]
+    assert np.isinf(found[1].L) and found[0].L == 50 and found[0].task == "denoising"
+
+
+def test_risk_of_a_finite_prompt_is_the_mean_over_draws():
+    draw, n, L = np.random.default_rng(5), 40000, 7
+    side = draw.choice([1.5, -1.5], size=(n, L + 1))
+    clean = side + 0.5 * draw.normal(size=side.shape)
+    noisy = clean + 0.75 * draw.normal(size=side.shape)
+    z, tokens = noisy[:, 0], noisy[:, 1:]
+    u, v, w = (float(matrix[0][0]) for matrix in POSTERIOR[:3])
+    scores = u * z[:, None] * tokens
+    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+    said = w * z + v * (weights * tokens).sum(axis=1) / weights.sum(axis=1)
+    losses = (said - clean[:, 0]) ** 2 / 2
+    exact = es.risk(DENOISING, POSTERIOR, L)
+    assert exact.engine == "quadrature"
+    assert abs(losses.mean() - exact.value) < 5 * losses.std() / n**0.5
+
+
+def test_two_linear_heads_and_drawn_ones_are_near_each_other():
+    layer = small_layer(DENOISING, heads=2)._replace(kinds="linear")
+    exact = es.risk(DENOISING, layer, 9)
+    drawn = es.risk(DENOISING, layer, 9, engine="direct", draws=20000, seed=4)
+    assert exact.engine == "quadrature" and drawn.engine == "direct" and drawn.std_error > 0
+    assert abs(exact.value - drawn.value) < 5 * drawn.std_error
+    assert es.risk(DENOISING, layer._replace(kinds=["softmax", "linear"]), 9).engine == "direct"
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.type)
+@pytest.mark.parametrize("length", [6, es.inf])
+def test_bayes_is_never_beaten_and_maps_are_in_order(task, length):
+    found = es.reference_risks(task, length, draws=1000)
+    slack = 5 * sum(e.std_error for e in found[:3]) + 1e-9
+    assert found.bayes.value <= found.affine.value + slack
+    assert found.affine.value <= found.linear.value + slack
+    layer = on_nodes(task, small_layer(task), length)[0]
+    assert found.bayes.value <= layer + slack
+
+
+def test_who_knows_more_than_the_prompt_is_a_bound():
+    drawn, fixed, pool = TASKS[1], TASKS[0], TASKS[4]
+    assert es.reference_risks(drawn, 6).bayes_is_bound
+    assert not es.reference_risks(drawn, es.inf).bayes_is_bound
+    assert not es.reference_risks(fixed, 6).bayes_is_bound and not es.reference_risks(pool, 6).bayes_is_bound
+
+
+def on_nodes(task, at, length):
+    """The risk on nodes that stay where they are, and its gradient."""
+    W, heads = layer_parts(task, at)
+    options = {"engine": "auto", "draws": FEW, "stream": es.Stream(0)}
+    value, slope = _esscher.layer_risk_gradient(task, W, heads, length, options)
+    return value, layer_of(slope)
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.type)
+@pytest.mark.parametrize("length", [6, es.inf])
+def test_gradient_by_differences(task, length):
+    at, h = small_layer(task), 1e-4
+    slope = on_nodes(task, at, length)[1]
+    draw = np.random.default_rng(1)
+    direction = [draw.normal(size=matrix.shape) for matrix in at[:3]]
+    up, down = (on_nodes(task, es.Layer(*(m + s * d for m, d in zip(at, direction))), length)[0] for s in (h, -h))
+    along = sum(np.sum(m * d) for m, d in zip(slope, direction))
+    assert along == pytest.approx((up - down) / (2 * h), rel=1e-5, abs=1e-7)
+
+
+def test_risk_with_its_gradient():
+    value, slope = es.risk(DENOISING, POSTERIOR, es.inf, gradient=True)
+    assert value == es.risk(DENOISING, POSTERIOR, es.inf) and isinstance(slope, es.Layer)
+    assert max(abs(matrix).max() for matrix in slope[:3]) < 1e-8  # nothing is better at L = inf
+
+
+def test_the_best_layer_of_an_infinite_prompt_is_the_posterior_mean():
+    row = es.optimum(DENOISING, [es.inf], restarts=2).rows[0]
+    assert [row.u, row.v, row.w] == pytest.approx([float(m[0][0]) for m in POSTERIOR[:3]], abs=1e-4)
+    assert row.risk == pytest.approx(row.bayes, abs=1e-8) and row.converged
+    assert row.risk == pytest.approx(row.limit_risk, abs=1e-12)
+    best = es.Layer(row.U, row.V, row.W)
+    assert es.risk(DENOISING, best, es.inf).value == pytest.approx(row.risk, rel=1e-9)
+
+
+def test_optimum_is_a_result(tmp_path):
+    found = es.optimum(DENOISING, [20, es.inf], restarts=1, draws=500)
+    assert repr(found).startswith("Optimum(L=20: 0.")
+    found.save(tmp_path / "best.json")
+    again = es.load(tmp_path / "best.json")
+    assert isinstance(again, es.Optimum) and again.rows[0].risk == found.rows[0].risk
+    np.testing.assert_array_equal(again.rows[0].U, found.rows[0].U)
+    assert {row["prediction"] for row in found.chart()["data"]["values"]} >= {"best layer", "bayes", "affine map"}
+
+
+def test_links_of_names_and_of_python_agree():
+    layer = small_layer(TASKS[3])
+    named, written = es.SingleIndexTask(2, link="tanh"), es.SingleIndexTask(2, link=np.tanh)
+    assert on_nodes(written, layer, 5)[0] == pytest.approx(on_nodes(named, layer, 5)[0], rel=1e-9)
+
+
+def test_last_rows_of_square_matrices_act():
+    task = TASKS[2]
+    layer = small_layer(task)
+    V, W = np.ones((3, 3)), np.ones((3, 3))
+    V[-1:], W[-1:] = layer.V, layer.W
+    square = es.risk(task, es.Layer(layer.U, V, W), 6, draws=FEW)
+    assert square.value == es.risk(task, layer, 6, draws=FEW).value
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.type)
+def test_tasks_pickle_copy_and_print(task):
+    layer = small_layer(task)
+    value = es.risk(task, layer, 4, engine="direct", draws=FEW).value
+    for twin in (pickle.loads(pickle.dumps(task)), copy.deepcopy(task), eval(repr(task), {**vars(es)})):
+        assert type(twin) is type(task) and repr(twin) == repr(task)
+        assert es.risk(twin, layer, 4, engine="direct", draws=FEW).value == value
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(layer)).U, layer.U)
+
+
+def test_repr_says_what_is_not_the_default():
+    assert repr(DENOISING) == "DenoisingTask(means=[[1.5], [-1.5]], gamma=0.5, xi=0.75)"
+    assert DENOISING.gamma == 0.5 and DENOISING.parameters["xi"] == 0.75 and DENOISING.type == "denoising"
+
+
+MISTAKES = [
+    (lambda: es.DenoisingTask(), "DenoisingTask: means"),
+    (lambda: es.DenoisingTask(MEANS, gamma=-1.0), "gamma"),
+    (lambda: es.DenoisingTask(MEANS, weights=[1.0]), "weights"),
+    (lambda: es.DenoisingTask(MEANS, means_law="cube"), "cube"),
+    (lambda: es.DenoisingTask(MEANS, means_law="sphere"), "means_law"),
+    (lambda: es.DenoisingTask(MEANS, gama=1.0), "gama"),
+    (lambda: es.ClassificationTask([[1.0], [2.0], [3.0]]), "means"),
+    (lambda: es.ClassificationTask([[1.0], [2.0]], cov=np.eye(2)), "cov"),
+    (lambda: es.SingleIndexTask(2, link="cosh"), "cosh"),
+    (lambda: es.SingleIndexTask(2, index_law="cube"), "cube"),
+    (lambda: es.PoolTask([[1.0]], noise_variance=-1.0), "noise_variance"),
+    (lambda: es.PoolTask([1.0, 2.0]), "PoolTask: pool has shape"),
+    (lambda: es.ClassificationTask(1.0), "ClassificationTask: means has shape"),
+    (lambda: es.optimum(DENOISING, [5], family="round"), "round"),
+    (lambda: es.optimum(DENOISING, [5], kind="hard"), "hard"),
+    (lambda: es.optimum(DENOISING, [5], restarts=0), "restarts"),
+    (lambda: es.optimum(DENOISING, [5], heads=0), "heads"),
+    (lambda: es.optimum(DENOISING, []), "lengths"),
+    (lambda: es.optimum(es.LinearRegressionTask(2), [5]), "LinearRegressionTask"),
+    (lambda: es.reference_risks(es.LinearRegressionTask(2), 5), "LinearRegressionTask"),
+    (lambda: es.reference_risks(DENOISING, -1), "length"),
+    (lambda: es.risk(DENOISING, es.Readout(np.eye(1), np.ones(1)), 5), "Layer"),
+    (lambda: es.risk(es.LinearRegressionTask(2), POSTERIOR, 5), "Readout"),
+    (lambda: es.risk(DENOISING, POSTERIOR, 5, kind="linear"), "kinds"),
+    (lambda: es.risk(DENOISING, es.Layer(np.eye(2), [[1.0]]), 5), "U has shape"),
+    (lambda: es.risk(DENOISING, es.Layer([[1.0]], np.ones((2, 1))), 5), "V has shape"),
+    (lambda: es.risk(DENOISING, es.Layer(1.0, 1.0), 5), "U is 1.0"),
+    (lambda: es.risk(DENOISING, es.Layer([], []), 5), "U is"),
+    (lambda: es.risk(DENOISING, es.Layer([np.eye(1)] * 2, [np.eye(1)]), 5), "V has 1"),
+    (lambda: es.risk(DENOISING, es.Layer([np.eye(1)] * 2, [np.eye(1)] * 2, kinds=["softmax"]), 5), "kinds has 1"),
+    (lambda: es.risk(DENOISING, POSTERIOR._replace(kinds="hard"), 5), "hard"),
+]
+
+
+@pytest.mark.parametrize("call, said", MISTAKES, ids=[said for _, said in MISTAKES])
+def test_mistakes_are_named(call, said):
+    with pytest.raises((es.ArgumentError, es.DimensionError, TypeError), match=said):
+        call()
