@@ -28,10 +28,12 @@ COMMANDS = {
     "icl compare": [["--set", "task.dim=1", "--length", "10", "--set", "flow.log2_nodes=6", "--set", "sweep.eps=[0.5]"]],
     "presets": [["--show", "audit-d4"]],
     "scaling": [["--tau", "2", "--needle", "12", "--lengths", "1e3,1e5", "--draws", "0"],
-                ["--keep", "ess", "--train", "100", "--lengths", "1e3"]],
+                ["--keep", "ess", "--train", "100", "--lengths", "1e3"],
+                ["--set", "tokens.kind=equiangular", "--set", "tokens.gamma=[1]"],
+                ["--set", "tokens.kind=sphere", "--set", "tokens.kappa=[1]"]],
     "concentration --metric sup": [[*GAUSSIAN, "--radius", "1", "--set", "sweep.lengths=[10]"]],
     "paper": [["--section", "lemma-2.1", "--size", "tiny", "--out", "paper"]],
-    "heads": [[HEADS, "--components", "2", "--window", "16", "--plan", "400000"]],
+    "heads": [[HEADS, "--components", "2", "--window", "16", "--plan", "400000"], [HEADS, "--components", "2", "--budget", "16"]],
 }
 # Keys that only other inputs bring; the pages of those inputs show them.
 ELSEWHERE = {"limit": {"limit", "reason", "saturation"}, "icl train": {"heads"}}
@@ -65,8 +67,8 @@ def test_the_page_of_json_names_keys_that_are_there(verb, tmp_path):
 def test_the_page_of_the_paper_has_every_section():
     listed = subprocess.run([PROGRAM, "paper", "--help"], check=True, capture_output=True, text=True).stdout
     shown = re.findall(r"^\| `([\w.-]+)` \|", (ROOT / "docs/paper.md").read_text().split("## One section")[0], re.M)
-    sections = re.search(r"^--which large-prompts:.*\n((?:  .*\n)+)", listed, re.M).group(1)
-    assert shown == re.findall(r"^  (\S+) ", sections, re.M)
+    papers = re.findall(r"^--which \S+:.*\n((?:  .*\n)+)", listed, re.M)
+    assert shown == [section for paper in papers for section in re.findall(r"^  (\S+) ", paper, re.M)]
 
 
 def test_the_exact_engine_costs_the_same_at_any_length():
