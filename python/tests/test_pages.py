@@ -5,11 +5,8 @@ import os
 import pathlib
 import re
 import subprocess
-import time
 
 import pytest
-
-import esscher as es
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = os.environ.get("ESSCHER", str(ROOT / "build/dev/cli/esscher"))
@@ -69,13 +66,3 @@ def test_the_page_of_the_paper_has_every_section():
     shown = re.findall(r"^\| `([\w.-]+)` \|", (ROOT / "docs/paper.md").read_text().split("## One section")[0], re.M)
     papers = re.findall(r"^--which \S+:.*\n((?:  .*\n)+)", listed, re.M)
     assert shown == [section for paper in papers for section in re.findall(r"^  (\S+) ", paper, re.M)]
-
-
-def test_the_exact_engine_costs_the_same_at_any_length():
-    def seconds(length):
-        start = time.perf_counter()
-        es.universal(length, 1.0)
-        return time.perf_counter() - start
-
-    short, long = (min(seconds(length) for _ in range(9)) for length in (10, 10**15))
-    assert long < 20 * short + 0.01
