@@ -1,8 +1,9 @@
 // node figures.mjs PAGE SHOTS: every chart of a report at 1400 and at 390 px, as a reader with a ruler
 // would check it. Other tests call check_figures for the reports that they open.
 //   no text is cut or covers another one; nothing is wider than its place; no tick lies outside its
-//   axis; no two series of a chart have the same colour and dash; legends of ordered series are in
-//   numeric order; a category has one colour on the whole page.
+//   axis; no two series of a chart have the same colour and dash, and a category beside ordered
+//   series is far from their colours; legends of ordered series are in numeric order; a category has
+//   one colour on the whole page; at 1400 px no table is wider than its place.
 import { pathToFileURL } from "node:url";
 import { check, finish, open, shots } from "./browser.mjs";
 
@@ -82,9 +83,22 @@ export async function check_figures(name) {
       JSON.stringify(charts.filter((c) => !c.quiet).map((c) => [c.id, c.looks])));
     const sorted = (legend) => { const n = legend.map(order).filter((x) => x !== null); return n.every((x, i) => i === 0 || n[i - 1] <= x); };
     check(`${at}: ordered legends`, bad((c) => !sorted(c.legend)).length === 0, JSON.stringify(charts.map((c) => c.legend)));
+    const nearest = await page.evaluate(() => {
+      const { slotsOf, styles, colourAt, SEQUENCE } = globalThis.esscherCharts;
+      const names = ["σ = 1", "σ = 2", "±1 tokens", "uniform tokens"];
+      const parts = (colour) => [1, 3, 5].map((i) => parseInt(colour.slice(i, i + 2), 16));
+      const distance = (a, b) => Math.hypot(...parts(a).map((x, i) => x - parts(b)[i]));
+      return Math.min(...[false, true].flatMap((dark) => styles(names, slotsOf([names]), dark).filter((s) => !s.ordered)
+        .flatMap((s) => Array.from({ length: 101 }, (_, k) => distance(s.colour, colourAt(SEQUENCE[dark ? "dark" : "light"], k / 100))))));
+    });
+    check(`${at}: categories beside ordered series are far from their colours`, nearest > 50, String(nearest));
     const names = charts.filter((c) => !c.empty).flatMap((c) => c.legend);
     check(`${at}: legends are words`, names.every((n) => !/_/.test(n)), JSON.stringify(names.filter((n) => /_/.test(n))));
     check(`${at}: no console message`, trouble.length === 0, trouble.slice(0, 3).join(" | "));
+    if (width === 1400) {
+      const wide = await page.$$eval(".table-wrap", (all) => all.map((t) => [t.getAttribute("aria-label"), t.scrollWidth - t.clientWidth]).filter((t) => t[1] > 1));
+      check(`${at}: tables fit their place`, wide.length === 0, JSON.stringify(wide));
+    }
     await page.screenshot({ path: `${shots}/${name}-${width}.png`, fullPage: true });
     await page.context().close();
   }

@@ -1,4 +1,4 @@
-// node notebook.mjs PAGE SHOTS: results of Python as a notebook shows them: drawn, as high as they
+// node notebook.mjs PAGE SHOTS: results of Python in a notebook that nbconvert exported: drawn, as high as they
 // are, without a network, whatever scripts the notebook has. Prints "N passed, M failed".
 import { check, finish, open, shots } from "./browser.mjs";
 

@@ -1,10 +1,12 @@
-"""notebook.py FOLDER: a page as a notebook shows it, with results of Python in frames beside a module
-loader, as classic Jupyter has one. Writes FOLDER/report.html for notebook.mjs."""
+"""notebook.py FOLDER: a notebook whose cells show results of Python, exported by nbconvert, beside a module loader, as
+classic Jupyter has one. Writes FOLDER/report.html for notebook.mjs."""
 
 import pathlib
 import sys
 
+import nbformat.v4 as nb
 import numpy as np
+from nbconvert import HTMLExporter
 
 import esscher as es
 
@@ -15,7 +17,12 @@ results = [
     es.concentration(law, layer, es.Gaussian(np.eye(2)), [10, 100, 1000]),
     es.Chart(es.charts.lines([{"x": x, "y": x**k, "k": f"k = {k}"} for k in (3, 1, 2) for x in (1.0, 2.0)], "x", "y", "k")),
 ]
-frames = "\n".join(result._repr_mimebundle_()["text/html"] for result in results)
+cells = [
+    nb.new_code_cell("result", outputs=[nb.new_output("execute_result", result._repr_mimebundle_(), execution_count=1)])
+    for result in results
+]
+# The template "basic" is what every other one puts around outputs, without scripts of nbconvert's own.
+body, _ = HTMLExporter(template_name="basic").from_notebook_node(nb.new_notebook(cells=cells))
 (folder / "report.html").write_text(
     f"""<!doctype html><html><head><meta charset="utf-8"><script>
 window.define = () => {{ throw new Error("a script of the page loader was called"); }};
@@ -27,5 +34,5 @@ const timer = setInterval(() => {{
     clearInterval(timer);
   }}
 }}, 100);
-</script></head><body>{frames}</body></html>"""
+</script></head><body>{body}</body></html>"""
 )

@@ -1,5 +1,6 @@
 // node paper.mjs PAGE SHOTS: opens the report of `esscher paper --size tiny` in Chromium: every
 // section is there with a verdict, every figure is drawn. Prints "N passed, M failed".
+import { execFileSync } from "node:child_process";
 import { check, finish, open, shots } from "./browser.mjs";
 import { check_figures } from "./figures.mjs";
 
@@ -25,5 +26,19 @@ for (const id of SECTIONS) {
   check(`figures of ${id}`, marks.length > 0 && marks.every((n) => n > 0), JSON.stringify(marks));
 }
 await page.screenshot({ path: `${shots}/paper.png`, fullPage: true });
+
+// On paper a table that goes on repeats its head: with 200 rows more, three sheets more have one.
+async function sheets_with_head() {
+  await page.pdf({ path: `${shots}/paper.pdf`, preferCSSPageSize: true });
+  const sheets = execFileSync("pdftotext", ["-layout", `${shots}/paper.pdf`, "-"]).toString().split("\f");
+  return sheets.filter((sheet) => /figure\s+value\s+error/.test(sheet)).length;
+}
+const heads = await sheets_with_head();
+await page.evaluate(() => {
+  const body = document.querySelector("table tbody");
+  for (let i = 0; i < 200; ++i) body.append(body.rows[0].cloneNode(true));
+});
+const more = await sheets_with_head();
+check("a printed table repeats its head", more >= heads + 3, `${heads}, then ${more} sheets`);
 await check_figures("paper");
 await finish();

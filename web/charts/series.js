@@ -1,15 +1,16 @@
 // What the series of a chart look like. A series called "SYMBOL = NUMBER" is ordered: such series
 // share one sequential scale, in numeric order, and are labelled at the end of their line. All others
 // are categories: a name has the same colour in every chart of a page, no two names of a chart have
-// the same colour and dash, and points also differ in shape.
+// the same colour and dash, and points also differ in shape. A category that ever stands beside
+// ordered series has a colour that the sequential scale does not pass.
 "use strict";
 (() => {
   const charts = (globalThis.esscherCharts ??= {});
 
   // Okabe and Ito with two more, which people with any colour vision can tell apart.
   const CATEGORIES = {
-    light: ["#0072b2", "#d55e00", "#009e73", "#a8539b", "#b07d00", "#2c3e8f", "#8c3b00", "#3a9bd6", "#5b6470", "#c2185b"],
-    dark: ["#56b4e9", "#ff8a4c", "#3fcf9f", "#e19ccb", "#f0c04a", "#9fa8ff", "#d9a27c", "#9ad2f5", "#aab4c0", "#ff7da8"],
+    light: ["#0072b2", "#d55e00", "#009e73", "#a8539b", "#b07d00", "#c2185b", "#5b6470", "#3a9bd6", "#8c3b00", "#2c3e8f"],
+    dark: ["#56b4e9", "#ff8a4c", "#3fcf9f", "#e19ccb", "#f0c04a", "#ff7da8", "#aab4c0", "#9ad2f5", "#d9a27c", "#9fa8ff"],
   };
   const SEQUENCE = {
     light: ["#e0a226", "#dd6a3c", "#bb3a6a", "#7a2f92", "#27306f"],
@@ -20,6 +21,10 @@
     dark: ["#ffa65c", "#94541c", "#1b222b", "#2b5f92", "#74bdff"],
   };
   // Names that many pages use have their colour by name, the same on every page.
+  // Green, sky blue, grey and blue are far from every colour of SEQUENCE.
+  const OFF_SEQUENCE = [2, 7, 6, 0];
+  // These are told apart at a glance; the rest serves charts with more names.
+  const FIRST = 6;
   const PREFERRED = { linear: 0, softmax: 1, Bayes: 2, output: 0, "gradient in V": 1, "gradient in U": 2 };
   const DASHES = [[1, 0], [7, 3], [2, 2.5], [8, 3, 2, 3]];
   const SHAPES = ["circle", "square", "diamond", "triangle-up", "cross", "triangle-down", "triangle-right", "triangle-left"];
@@ -52,16 +57,20 @@
   function slotsOf(listOfNames) {
     const slots = new Map();
     const uses = CATEGORIES.light.map(() => 0);
+    const mixed = new Set(listOfNames.filter((names) => names.some(orderOf)).flat());
+    const choices = (name, here) => {
+      const everywhere = uses.map((_, slot) => slot);
+      const lists = [mixed.has(name) ? OFF_SEQUENCE : everywhere.slice(0, FIRST), everywhere];
+      return lists.map((list) => list.filter((slot) => !here.has(slot))).find((list) => list.length > 0) ?? everywhere;
+    };
     for (const names of listOfNames) {
       const categories = [...new Set(names)].filter((name) => !orderOf(name));
       const here = new Set(categories.filter((name) => slots.has(name)).map((name) => slots.get(name)));
       for (const name of categories) {
         if (slots.has(name)) continue;
-        const free = uses.map((_, slot) => slot).filter((slot) => !here.has(slot));
-        const all = free.length > 0 ? free : uses.map((_, slot) => slot);
         const preferred = PREFERRED[name];
         const slot = preferred !== undefined && !here.has(preferred)
-          ? preferred : all.reduce((best, next) => (uses[next] < uses[best] ? next : best));
+          ? preferred : choices(name, here).reduce((best, next) => (uses[next] < uses[best] ? next : best));
         uses[slot] += 1;
         here.add(slot);
         slots.set(name, slot);
@@ -77,6 +86,7 @@
     const ordered = all.filter(orderOf);
     const known = new Map(slots);
     const taken = new Map();  // how often this chart has used a slot
+    let place_of_shape = 0;
     return all.map((name) => {
       const label = charts.pretty(name);
       const place = ordered.indexOf(name);
@@ -90,7 +100,7 @@
       taken.set(slot, again + 1);
       return {
         name, label, ordered: false, colour: CATEGORIES[shade][slot],
-        dash: DASHES[again % DASHES.length], shape: SHAPES[(slot + again) % SHAPES.length],
+        dash: DASHES[again % DASHES.length], shape: SHAPES[place_of_shape++ % SHAPES.length],
       };
     });
   }

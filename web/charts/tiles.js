@@ -123,9 +123,10 @@
     const labels = Math.max(...ys.map((y) => charts.textWidth(charts.pretty(y), 12, theme.font))) + 36;
     const side = Math.floor(Math.min((width - 28 * columns) / columns - labels, panels.length === 1 ? 380 : 260));
     const cell = Math.max(3, Math.floor(side / Math.max(xs.length, 1)));
-    const every = Math.max(1, Math.ceil(22 / cell));
-    const axis = (names, title) => ({ labelAngle: 0, grid: false, ticks: false, domain: false, title,
-      values: names.filter((_, i) => i % every === 0), labelOverlap: false });
+    // Only so many labels that none covers the next: across, each is as wide as its text.
+    const across = Math.max(...xs.map((x) => charts.textWidth(charts.pretty(x), charts.FONT, theme.font))) + 8;
+    const axis = (names, title, room) => ({ labelAngle: 0, grid: false, ticks: false, domain: false, title,
+      values: names.filter((_, i) => i % Math.max(1, Math.ceil(room / cell)) === 0), labelOverlap: false });
     const scale = chart.diverging ? { domain: relative ? [-1, 1] : [-largest.get(parts[0]), largest.get(parts[0])], domainMid: 0, interpolate: "rgb" }
       : { domain: [chart.value.min ?? Math.min(...inPart(null)), chart.value.max ?? Math.max(...inPart(null))], ...(chart.value.log ? { type: "log" } : {}) };
     const size = (part) => charts.numberText(largest.get(part), 3);
@@ -139,8 +140,8 @@
       data: { values: all.filter((row) => !chart.panel || row[chart.panel] === panel) },
       transform: filter, mark: { type: "rect", style: "tile" },
       encoding: {
-        x: { field: field(chart.x), type: "ordinal", sort: null, scale: { domain: xs }, axis: axis(xs, charts.pretty(chart.x_title || chart.x)) },
-        y: { field: field(chart.y), type: "ordinal", sort: null, scale: { domain: ys }, axis: axis(ys, i % columns === 0 ? charts.pretty(chart.y_title || chart.y) : null) },
+        x: { field: field(chart.x), type: "ordinal", sort: null, scale: { domain: xs }, axis: axis(xs, charts.pretty(chart.x_title || chart.x), across) },
+        y: { field: field(chart.y), type: "ordinal", sort: null, scale: { domain: ys }, axis: axis(ys, i % columns === 0 ? charts.pretty(chart.y_title || chart.y) : null, 22) },
         color: { field: "_v", type: "quantitative", scale, legend },
         tooltip: [chart.panel, chart.slider, chart.part, chart.y, chart.x, chart.value.column].filter(Boolean).map((c) => tip(c)),
       },
