@@ -15,6 +15,7 @@
 #include "esscher/heads/detail/score_law.h"
 #include "esscher/heads/detail/walk.h"
 #include "esscher/heads/detail/window_study.h"
+#include "esscher/heads/score_scale.h"
 
 namespace esscher {
 namespace {
@@ -295,6 +296,25 @@ void fill_causes(const Head& head, const std::vector<PromptResult>& results,
   out.why = causes_text(*out.causes);
 }
 
+// A few queries on the first chunk of keys.
+void fill_score_scale(const Head& head, const std::vector<PromptResult>& results,
+                      HeadDiagnosis& out) {
+  const Matrix keys = head.K(0, std::min(head.n, kHeadChunk));
+  std::vector<Vector> scores;
+  for (const PromptResult& query : few_of(results)) {
+    scores.emplace_back(keys.topRows(std::min(static_cast<Index>(query.n), keys.rows())) * query.a);
+  }
+  std::optional<ScoreScale> found = score_scale(scores);
+  if (!found) return;
+  out.score_c = found->c;
+  out.gap_scale = found->gap_scale;
+  out.phase = found->phase;
+  out.score_lengths = std::move(found->lengths);
+  out.longer_prompts = std::move(found->forecast);
+  out.forecast_test.emplace();
+  if (found->test) out.forecast_test->push_back(*found->test);
+}
+
 void fill_budget(const Head& head, const HeadOptions& options, HeadDiagnosis& out) {
   out.budget = budget_rows(head, options.budgets, options.gap, options.sinks,
                            Stream(options.seed).split(kBudgetStream));
@@ -404,7 +424,10 @@ HeadDiagnosis diagnose(const Head& head, const HeadOptions& options) {
   }
   out.score_histogram = head.rules.none() ? score_histogram(head, results)
                                           : score_histogram(seen_scores(head, queries));
-  if (head.rules.none()) out.prefixes = prefix_rows(head, results);
+  if (head.rules.none()) {
+    out.prefixes = prefix_rows(head, results);
+    fill_score_scale(head, results, out);
+  }
   if (!options.windows.empty()) fill_windows(head, options, queries, results, models, out);
   if (!options.budgets.empty()) fill_budget(head, options, out);
   out.cost = cost_rows(out);

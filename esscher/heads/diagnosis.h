@@ -16,6 +16,7 @@
 #include "esscher/base/estimate.h"
 #include "esscher/heads/budget.h"
 #include "esscher/heads/causes.h"
+#include "esscher/heads/score_scale.h"
 #include "esscher/heads/tail.h"
 #include "esscher/heads/verdict.h"
 
@@ -162,6 +163,12 @@ struct HeadDiagnosis {
 
   std::vector<CostRow> cost;
   std::vector<PrefixRow> prefixes;
+  // Longer prompts (heads/score_scale.h); absent for heads with rules and for scores that do not vary.
+  std::optional<double> score_c, gap_scale;
+  std::optional<Phase> phase;
+  std::optional<std::vector<ScoreLengthRow>> score_lengths;
+  std::optional<std::vector<ForecastRow>> longer_prompts;
+  std::optional<std::vector<ForecastTest>> forecast_test;  // one row; none for a short prompt
   // Absent if no window was tried.
   std::optional<std::vector<WindowRow>> window;
   std::optional<std::vector<WindowLengthRow>> window_lengths;
@@ -230,6 +237,14 @@ struct HeadDiagnosis {
     column("mixtures", row.mixtures, "", "one row per mixture tried");
     column("cost", row.cost, "", "one row per surrogate");
     column("prefixes", row.prefixes, "", "one row per prefix of the prompt");
+    column("score_c", row.score_c, "", "deviation of the scores over sqrt(log n)");
+    column("gap_scale", row.gap_scale, "", "largest log N(t) / t of the gaps below the maximum");
+    column("phase", row.phase, "", "averaging, intermediate or frozen, by score_c");
+    column("score_lengths", row.score_lengths, "", "deviation and weights by prefix of the prompt");
+    column("longer_prompts", row.longer_prompts, "",
+           "one row per longer prompt, 2, 4 and 16 times");
+    column("forecast_test", row.forecast_test, "",
+           "the whole prompt as its first half forecasts it; no row for fewer than 16 keys");
     column("window", row.window, "", "one row per exact window and tail");
     column("window_lengths", row.window_lengths, "", "one window on prefixes of the prompt");
     column("window_verdict", row.window_verdict, "", "from which window on the rest is linear");

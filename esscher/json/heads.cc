@@ -45,6 +45,19 @@ Json kappa_json(const HeadDiagnosis& head) {
           {"high", number(head.kappa_high.value_or(0))}};
 }
 
+Json longer_prompts_json(const HeadDiagnosis& head) {
+  if (!head.score_c) return nullptr;
+  Json out;
+  put(out, "c", *head.score_c);
+  put(out, "gap_scale", *head.gap_scale);
+  out["phase"] = name(*head.phase);
+  out["prefixes"] = rows_json(*head.score_lengths);
+  out["forecast"] = rows_json(*head.longer_prompts);
+  const Json test = rows_json(*head.forecast_test);
+  out["test"] = test.empty() ? Json(nullptr) : test.front();
+  return out;
+}
+
 Json mixture_json(const MixtureRow& row) {
   return {{"k", row.k},
           {"in_sample", error_json(row.in_sample)},
@@ -86,6 +99,7 @@ Json diagnosis_json(const HeadDiagnosis& head) {
   out["shape"] = shape_json(head);
   out["cost"] = rows_json(head.cost);
   out["prefixes"] = rows_json(head.prefixes);
+  out["longer_prompts"] = longer_prompts_json(head);
   out["window"] = head.window ? rows_json(*head.window) : Json(nullptr);
   out["window_lengths"] = head.window_lengths ? rows_json(*head.window_lengths) : Json(nullptr);
   out["window_verdict"] = or_null(head.window_verdict);

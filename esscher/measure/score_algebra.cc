@@ -7,15 +7,12 @@
 #include <utility>
 
 #include "esscher/base/error.h"
+#include "esscher/measure/detail/stencil.h"
 #include "esscher/measure/score_law.h"
 
 namespace esscher {
 namespace {
 
-// Scores on a lattice of this step are interpolated by polynomials through kStencil points. y^j e^-y
-// is analytic for |Im s| < pi/2, and the error is below 1e-14 (measured: tests/measure).
-constexpr double kLatticeStep = 1.0 / 16;
-constexpr int kStencil = 17;
 // Nodes nearer than this, relative to the largest score, are one node.
 constexpr double kSameScore = 1e-15;
 
@@ -61,30 +58,11 @@ Index lattice_size(const ScoreLaw& law) {
   return nearest(law.s[law.size() - 1]) - nearest(law.s[0]) + kStencil;
 }
 
-// Lagrange weights of the stencil around the nearest lattice point, at offset x in steps.
-Vector stencil(double x) {
-  Vector w = Vector::Zero(kStencil);
-  constexpr int half = kStencil / 2;
-  double binomial = 1, sum = 0;
-  for (int j = 0; j < kStencil; ++j) {
-    const double gap = x - (j - half);
-    if (gap == 0) {
-      w.setZero();
-      w[j] = 1;
-      return w;
-    }
-    w[j] = binomial / gap;
-    sum += w[j];
-    binomial *= -static_cast<double>(kStencil - 1 - j) / (j + 1);
-  }
-  return w / sum;
-}
-
 Lattice on_lattice(const ScoreLaw& law) {
   Lattice out{nearest(law.s[0]) - kStencil / 2, Matrix::Zero(lattice_size(law), 2 + law.width())};
   for (Index i = 0; i < law.size(); ++i) {
     const long middle = nearest(law.s[i]);
-    const Vector w = stencil(law.s[i] / kLatticeStep - static_cast<double>(middle));
+    const Stencil w = stencil(law.s[i] / kLatticeStep - static_cast<double>(middle));
     for (int j = 0; j < kStencil; ++j) {
       if (w[j] == 0) continue;
       auto row = out.rows.row(middle - kStencil / 2 - out.start + j);

@@ -69,6 +69,13 @@ PageTable number_table(const HeadDiagnosis& head) {
             fmt::format("{} of {} keys", brief_or_dash(head.ess, 3), head.n));
   sheet.add("frozen queries, n < e^τ²", brief(100 * head.frozen, 3) + " %");
   if (head.kappa) sheet.add("dependence of neighbouring keys, κ", kappa_text(head));
+  if (head.score_c) {
+    sheet.add("deviation of the scores over √log n",
+              fmt::format("{}: {}, if the scores were Gaussian", brief(*head.score_c, 3),
+                          name(*head.phase)));
+    sheet.add("gap-counting scale: a larger factor concentrates",
+              brief_or_dash(*head.gap_scale, 3));
+  }
   sheet.add("control, Gaussian keys",
             fmt::format("{} (exact, all {} queries)", brief_or_dash(head.control_lin_c, 3),
                         head.queries));
@@ -161,6 +168,68 @@ Figure score_figure(const HeadDiagnosis& head, const std::string& id) {
           .caption = fmt::format("Standardised scores of all queries and the fitted laws. Their "
                                  "kurtosis is {:.2f}; Gaussian scores have 3.",
                                  head.kurtosis)};
+}
+
+// What longer prompts of this head would show, and how such a forecast did on the head's own prompt.
+PageTable longer_table(const HeadDiagnosis& head) {
+  PageTable table{
+      .title = "Longer prompts: other keys drawn from those there are, or Gaussian ones",
+      .sheet = {.columns = {"keys", "ESS", "ESS, Gaussian keys", "weight of today's heaviest key",
+                            "that weight, Gaussian keys", "factor that keeps today's ESS"},
+                .rows = {}}};
+  for (const ForecastRow& row : *head.longer_prompts) {
+    table.sheet.add(three_digits(row.n), three_digits(row.ess), three_digits(row.ess_gaussian),
+                    three_digits(row.needle), three_digits(row.needle_gaussian),
+                    three_digits(row.factor));
+  }
+  return table;
+}
+
+PageTable forecast_test_table(const ForecastTest& test) {
+  PageTable table{
+      .title =
+          fmt::format("The same forecast of all {} keys from the first {}", test.to, test.from),
+      .sheet = {.columns = {"quantity", "measured", "forecast", "Gaussian keys"}, .rows = {}}};
+  table.sheet.add("ESS", three_digits(test.ess), three_digits(test.ess_forecast),
+                  three_digits(test.ess_gaussian));
+  table.sheet.add("weight of the first half's heaviest key", three_digits(test.needle),
+                  three_digits(test.needle_forecast), three_digits(test.needle_gaussian));
+  return table;
+}
+
+Figure longer_figure(const HeadDiagnosis& head, const std::string& id, Page& page) {
+  Sheet sheet{.columns = {"n", "ess", "series"}, .rows = {}};
+  for (const ScoreLengthRow& row : *head.score_lengths) {
+    sheet.add(static_cast<double>(row.n), row.ess, "this head");
+  }
+  for (const ForecastRow& row : *head.longer_prompts) {
+    sheet.add(row.n, row.ess, "forecast, keys drawn again");
+    sheet.add(row.n, row.ess_gaussian, "forecast, Gaussian keys");
+  }
+  std::string caption =
+      "Effective sample size on the first n keys, and its forecast for longer "
+      "prompts.";
+  for (const ForecastTest& test : *head.forecast_test) {
+    sheet.add(static_cast<double>(test.to), test.ess_forecast, "forecast from the first half");
+    caption += fmt::format(" From its first {} keys the forecast for {} is {}; measured are {}.",
+                           test.from, test.to, brief(test.ess_forecast, 3), brief(test.ess, 3));
+  }
+  page.datasets["longer-" + id] = std::move(sheet);
+  return {.id = "longer-" + id,
+          .chart = CurveChart{.data = "longer-" + id,
+                              .x = {.column = "n", .title = "keys in the prompt, n", .log = true},
+                              .y = {.column = "ess", .title = "effective sample size", .log = true},
+                              .series = "series"},
+          .caption = caption};
+}
+
+void add_longer_prompts(const HeadDiagnosis& head, const std::string& id, Section& section,
+                        Page& page) {
+  section.figures.push_back(longer_figure(head, id, page));
+  section.tables.push_back(longer_table(head));
+  for (const ForecastTest& test : *head.forecast_test) {
+    section.tables.push_back(forecast_test_table(test));
+  }
 }
 
 // Errors and cost of every window and tail.
@@ -283,6 +352,7 @@ void add_head_section(const HeadDiagnosis& head, const std::string& id, Page& pa
     section.text += " Why: " + head.why.value_or("") + ".";
     section.tables.push_back(cause_table(head));
   }
+  if (head.longer_prompts) add_longer_prompts(head, id, section, page);
   if (head.window && !head.window->empty()) {
     section.text += " " + sentence(head.window_verdict.value_or(""));
     section.figures.push_back(window_figure(head, id, page));

@@ -2,12 +2,24 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <utility>
 
 #include "esscher/base/error.h"
+#include "esscher/measure/detail/stencil.h"
 #include "esscher/measure/score_law.h"
 
 namespace esscher {
+
+// Masses p at the scores step * (start + i).
+struct Crowd::Lattice {
+  double step = 0;
+  double start = 0;
+  Vector p = {};
+
+  [[nodiscard]] double low() const { return step * start; }
+  [[nodiscard]] double high() const { return step * (start + static_cast<double>(p.size() - 1)); }
+};
 
 Crowd::Crowd(Vector scores, Vector weights, double needle)
     : s_(std::move(scores)), p_(std::move(weights)), needle_(needle) {}
@@ -27,67 +39,92 @@ Crowd Crowd::gaussian(double mean, double tau, double needle) {
   return {(mean + tau * rule.x.array()).matrix(), rule.w / rule.w.sum(), needle};
 }
 
-namespace {
-
-// Many scores are moved to a lattice, which keeps the averages of the functions below (score_law.h).
-struct Nodes {
-  Eigen::ArrayXd s, p;
-};
-Nodes scaled(const Vector& s, const Vector& p, double f) {
-  if (s.size() <= kMaxNodes) return {f * s.array(), p.array()};
-  const ScoreLaw law = compacted(
-      score_nodes(f * s, p, Matrix::Zero(s.size(), 1), Vector::Zero(s.size()), Vector::Zero(1)));
-  return {law.s.array(), law.p.array()};
-}
-
-}  // namespace
-
-Crowd::Weights Crowd::at(double N, double f) const {
-  constexpr double kStep = 0.25, kEnd = 1e-14;
-  const Nodes nodes = scaled(s_, p_, f);
-  const Eigen::ArrayXd &scores = nodes.s, &p = nodes.p;
-  const double c = f * needle_;
-  // From the right, where either the needle's y or every other one is e^4 and nothing is left.
-  double u = 4 - std::max(c, scores.minCoeff());
-  Weights out;
-  for (int i = 0; i < 100000; ++i, u -= kStep) {
-    // At y = e^20 its functions have vanished; larger ones would overflow.
-    const Eigen::ArrayXd y = (scores + u).min(20.0).exp(), decay = (-y).exp();
-    const double own = std::exp(std::min(c + u, 20.0));
-    // psi matters to N psi only, so that the digits that 1 - e^-y loses below 1e-8 are not missed.
-    const double small = (p * y).sum();
-    const double psi = small < 1e-8 ? small : (p * (1 - decay)).sum();
-    const double log_phi = std::log1p(-std::min(psi, 1 - 1e-16));
-    const double alone = std::exp(-own);
-    const double rest = std::exp((N - 2) * log_phi) * alone, phi = std::exp(log_phi);
-    const double pair = (p * y.square() * decay).sum();
-    const double H = (N - 1) * pair * rest + own * own * phi * rest;
-    const double needle = own * phi * rest;
-    out.H += H;
-    out.needle += needle;
-    const bool left = (N - 1) * small + own < 1e-3;
-    if (left && H < kEnd * out.H && needle < kEnd * out.needle) break;
+// A score e^kReach below the largest has no weight, wherever it is, so that the lattice can end there.
+Crowd::Lattice Crowd::lattice(double f) const {
+  constexpr double kReach = 200;
+  const double top = std::max(needle_, s_.maxCoeff());
+  const Vector s = s_.cwiseMax(top - kReach / f);
+  Lattice out{.step = kLatticeStep / f};
+  const auto place = [&](double score) { return std::lround(score / out.step); };
+  const long first = place(s.minCoeff()) - kStencil / 2;
+  out.start = static_cast<double>(first);
+  out.p = Vector::Zero(place(s.maxCoeff()) + kStencil / 2 - first + 1);
+  for (Index i = 0; i < s.size(); ++i) {
+    const long middle = place(s(i));
+    out.p.segment<kStencil>(middle - kStencil / 2 - first) +=
+        p_(i) * stencil(s(i) / out.step - static_cast<double>(middle));
   }
-  out.H = std::min(1.0, kStep * out.H);
-  out.needle = std::min(1.0, kStep * out.needle);
   return out;
 }
 
-std::optional<double> Crowd::factor_for(double ess, double N) const {
-  constexpr double kLimit = 64;
-  const auto sharper = [&](double x) { return at(N, std::exp(x)).H * ess >= 1; };
-  double low = 0, high = 0;
-  const double end = std::log(kLimit);
-  if (sharper(0)) {
-    while (low > -end && sharper(low)) high = std::exchange(low, low - 0.25);
-    if (low <= -end) return std::nullopt;
-  } else {
-    while (high < end && !sharper(high)) low = std::exchange(high, high + 0.25);
-    if (high >= end) return std::nullopt;
+// Steps of u are a multiple of the lattice's, so that functions of u + s have few arguments.
+Crowd::Weights Crowd::at(const Lattice& scores, double N, double f) const {
+  constexpr double kStep = 0.25, kLeft = 15;
+  const double c = f * needle_, delta = f * scores.step;
+  const auto stride = static_cast<Index>(kStep / delta * (1 + 1e-9));
+  const double step = static_cast<double>(stride) * delta;
+  // On the right either the needle's y or every other one is e^4 and nothing is left. On the left all
+  // y together are below 1e-6.
+  const double right = 4 - std::max(c, f * scores.low());
+  const double left = -std::max(c, f * scores.high() + std::log(N)) - kLeft;
+  const auto steps = static_cast<Index>(std::ceil(std::max(0.0, right - left) / step));
+  const Index n = scores.p.size(), before = steps * stride;
+  const double origin = right + f * scores.low() - delta * static_cast<double>(before);
+  // At y = e^20 its functions have vanished; larger ones would overflow.
+  const Eigen::ArrayXd y =
+      (origin +
+       delta * Eigen::ArrayXd::LinSpaced(n + before, 0, static_cast<double>(n + before - 1)))
+          .min(20.0)
+          .exp();
+  const Eigen::ArrayXd decay = (-y).exp();
+  const Vector lost = (y < 1e-3).select(y * (1 - y / 2 * (1 - y / 3 * (1 - y / 4))), 1 - decay);
+  const Vector pair = y.square() * decay;
+  Weights out;
+  double u = right;
+  for (Index i = 0; i <= steps; ++i, u -= step) {
+    const Index from = before - i * stride;
+    const double own = std::exp(std::min(c + u, 20.0));
+    const double psi = scores.p.dot(lost.segment(from, n));
+    const double log_phi = std::log1p(-std::clamp(psi, 0.0, 1 - 1e-16));
+    const double rest = std::exp((N - 2) * log_phi - own), phi = std::exp(log_phi);
+    const double H = (N - 1) * scores.p.dot(pair.segment(from, n)) * rest + own * own * phi * rest;
+    const double needle = own * phi * rest;
+    // Beyond the last step they are e^{2u} and e^u: a geometric series.
+    const bool last = i == steps;
+    out.H += last ? H / (1 - std::exp(-2 * step)) : H;
+    out.needle += last ? needle / (1 - std::exp(-step)) : needle;
   }
+  out.H = std::min(1.0, step * out.H);
+  out.needle = std::min(1.0, step * out.needle);
+  return out;
+}
+
+Crowd::Weights Crowd::at(double N, double f) const { return at(lattice(f), N, f); }
+
+std::optional<double> Crowd::factor_for(double ess, double N) const {
+  constexpr double kEnd = 6 * std::numbers::ln2, kBracket = 0.25;  // of log f, up to 64
+  // A lattice serves the factors from half of its own to its own.
+  double octave = 0;
+  Lattice scores = lattice(1);
+  const auto value = [&](double x) {
+    const double needed = std::ceil(x / std::numbers::ln2 - 1e-12);
+    if (needed != octave) scores = lattice(std::exp2(octave = needed));
+    return std::log(at(scores, N, std::exp(x)).H * ess);
+  };
+  // Sharper weights need a smaller factor.
+  double low = 0, high = 0, a = value(0), b = a;
+  while (a > 0 && low > -kEnd) {
+    high = std::exchange(low, low - kBracket);
+    b = std::exchange(a, value(low));
+  }
+  while (b < 0 && high < kEnd) {
+    low = std::exchange(high, high + kBracket);
+    a = std::exchange(b, value(high));
+  }
+  if (a > 0 || b < 0) return std::nullopt;
   // Regula falsi with halved ends (Illinois) on log H, which is nearly straight in log f.
-  const auto value = [&](double x) { return std::log(at(N, std::exp(x)).H * ess); };
-  double a = value(low), b = value(high), middle = high;
+  double middle = high;
+  int side = 0;
   for (int i = 0; i < 60 && high - low > 1e-9; ++i) {
     middle = high - b * (high - low) / (b - a);
     const double v = value(middle);
@@ -95,11 +132,11 @@ std::optional<double> Crowd::factor_for(double ess, double N) const {
     if (v < 0) {
       low = middle;
       a = v;
-      b *= 0.5;
+      if (std::exchange(side, -1) == -1) b *= 0.5;
     } else {
       high = middle;
       b = v;
-      a *= 0.5;
+      if (std::exchange(side, 1) == 1) a *= 0.5;
     }
   }
   return std::exp(middle);

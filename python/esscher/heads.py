@@ -171,6 +171,8 @@ def heads(
     ``windows`` and per tail (see :class:`WindowedHead`), ``window_verdict`` says from which window on the rest is linear.
     ``budget`` compares ways to keep the prompt in the memory of ``budgets`` keys, on queries that come ``gap`` queries after
     those that some of them are fitted to (by default an eighth of the queries, at most 64).
+    ``longer_prompts`` forecasts prompts of 2, 4 and 16 times the keys, and ``forecast_test`` has the whole prompt as its
+    first half forecasts it.
 
     >>> import numpy as np, esscher as es
     >>> X = np.random.default_rng(0).normal(size=(3, 400, 4))

@@ -52,12 +52,34 @@ HeadDiagnosis sample() {
                                         .state = 140,
                                         .multiply_adds = 150}};
   head.window_verdict = "linear beyond 16 keys";
+  head.score_c = 0.9;
+  head.gap_scale = std::numeric_limits<double>::infinity();
+  head.phase = Phase::intermediate;
+  head.score_lengths = std::vector<ScoreLengthRow>{{.n = 100, .tau = 1.9}};
+  head.longer_prompts = std::vector<ForecastRow>{{.n = 200, .ess = 30, .factor = 1.2}, {.n = 400}};
+  head.forecast_test = std::vector<ForecastTest>{{.from = 50, .to = 100, .ess_forecast = 25}};
   head.score_histogram = Vector::Constant(2, 0.25);
   head.score_mixture = Vector::Constant(2, 0.5);
   head.verdict_kind = HeadVerdict::linear_from;
   head.verdict = "linear from L = 12632";
   head.reason = "because";
   return head;
+}
+
+TEST(DiagnosisJson, LongerPromptsAreOneObject) {
+  HeadDiagnosis head = sample();
+  const Json got = diagnosis_json(head)["longer_prompts"];
+  EXPECT_EQ(got["c"], 0.9);
+  EXPECT_TRUE(got["gap_scale"].is_null());  // infinite: two keys share the largest score
+  EXPECT_EQ(got["phase"], "intermediate");
+  EXPECT_EQ(got["prefixes"][0]["tau"], 1.9);
+  EXPECT_EQ(got["forecast"][0]["factor"], 1.2);
+  EXPECT_TRUE(got["forecast"][1]["factor"].is_null());
+  EXPECT_EQ(got["test"]["ess_forecast"], 25);
+  head.forecast_test->clear();
+  EXPECT_TRUE(diagnosis_json(head)["longer_prompts"]["test"].is_null());
+  head.score_c.reset();
+  EXPECT_TRUE(diagnosis_json(head)["longer_prompts"].is_null());
 }
 
 TEST(DiagnosisJson, KeysAreTheContract) {
@@ -94,6 +116,7 @@ TEST(DiagnosisJson, KeysAreTheContract) {
                                             "shape",
                                             "cost",
                                             "prefixes",
+                                            "longer_prompts",
                                             "window",
                                             "window_lengths",
                                             "window_verdict",

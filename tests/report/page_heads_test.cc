@@ -72,6 +72,26 @@ TEST(HeadsPage, HasAnOverviewAndASectionPerHead) {
   EXPECT_THAT(page.sections[1].figures[0].caption, HasSubstr("not be within the tolerance before"));
 }
 
+TEST(HeadsPage, ShowsTheForecastBesideItsTest) {
+  HeadDiagnosis head = head_with("a", HeadVerdict::linear_here, "linear here");
+  head.score_c = 0.9;
+  head.gap_scale = 2.5;
+  head.phase = Phase::intermediate;
+  head.score_lengths = std::vector<ScoreLengthRow>{{.n = 300, .ess = 40}};
+  head.longer_prompts = std::vector<ForecastRow>{{.n = 600, .ess = 70.04, .factor = 1.2}};
+  head.forecast_test =
+      std::vector<ForecastTest>{{.from = 150, .to = 300, .ess = 40, .ess_forecast = 44}};
+  const Page page = heads_page({head});
+  const Section& section = page.sections[1];
+  EXPECT_EQ(page.datasets.at("longer-head-0").rows.size(), 4u);
+  EXPECT_THAT(section.figures.back().caption,
+              HasSubstr("From its first 150 keys the forecast for 300 is 44; measured are 40."));
+  ASSERT_EQ(section.tables.size(), 4u);
+  EXPECT_EQ(section.tables[2].sheet.rows[0][1], Value(70.0));
+  EXPECT_EQ(section.tables[3].sheet.rows[0][1], Value(40.0));
+  EXPECT_EQ(section.tables[3].sheet.rows[0][2], Value(44.0));
+}
+
 // Names that say layer and head make a map; others do not.
 TEST(HeadsPage, HeadsOfLayersAreAMap) {
   std::vector<HeadDiagnosis> heads;

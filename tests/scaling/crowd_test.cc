@@ -72,17 +72,46 @@ TEST(Crowd, IsTheMeanOverDrawnPrompts) {
   EXPECT_TRUE(testing::agrees(needle.estimate(Engine::sampled), found.needle));
 }
 
-// Beyond kMaxNodes scores are moved to a lattice.
-TEST(Crowd, OfManyScoresIsThatOfAllOfThem) {
-  Vector few(600), many(1800);
-  for (Index i = 0; i < 600; ++i) few(i) = 1.3 * Stream(5).normal(static_cast<std::uint64_t>(i));
-  many << few, few, few;  // the same law
-  for (const double f : {0.5, 1.0, 3.0}) {
-    const Crowd::Weights a = Crowd::of_scores(few, 4).at(5000, f);
-    const Crowd::Weights b = Crowd::of_scores(many, 4).at(5000, f);
-    EXPECT_NEAR(b.H / a.H, 1, 1e-9) << f;
-    EXPECT_NEAR(b.needle / a.needle, 1, 1e-9) << f;
+// The integral of crowd.h with every score as it is.
+Crowd::Weights slow_twin(const Vector& s, double c, double N, double f) {
+  Crowd::Weights out;
+  constexpr double kStep = 0.2;
+  for (double u = -50; u < 20; u += kStep) {
+    double psi = 0, pair = 0;
+    for (const double score : s) {
+      const double y = std::exp(std::min(f * score + u, 30.0));
+      psi -= std::expm1(-y) / static_cast<double>(s.size());
+      pair += y * y * std::exp(-y) / static_cast<double>(s.size());
+    }
+    const double own = std::exp(std::min(f * c + u, 30.0));
+    const double rest = std::exp((N - 2) * std::log1p(-std::min(psi, 1 - 1e-16)) - own);
+    out.H += kStep * rest * ((N - 1) * pair + own * own * (1 - psi));
+    out.needle += kStep * rest * own * (1 - psi);
   }
+  return out;
+}
+
+TEST(Crowd, IsTheIntegralOverEveryScore) {
+  Vector s(100);
+  for (Index i = 0; i < s.size(); ++i) s(i) = 2 + Stream(5).normal(static_cast<std::uint64_t>(i));
+  for (const double c : {4.0, -3.0, 9.0}) {
+    for (const double f : {0.1, 0.7, 1.0, 3.0}) {
+      const Crowd::Weights slow = slow_twin(s, c, 5000, f),
+                           found = Crowd::of_scores(s, c).at(5000, f);
+      EXPECT_NEAR(found.H / slow.H, 1, 1e-10) << c << ' ' << f;
+      EXPECT_NEAR(found.needle / slow.needle, 1, 1e-10) << c << ' ' << f;
+    }
+  }
+}
+
+// Scores far below the others have no weight, and cost nothing.
+TEST(Crowd, ServesScoresOfAnySize) {
+  const Vector near{{0.0, 0.5, -1.0, -300.0}}, far{{0.0, 0.5, -1.0, -1e6}};
+  const Crowd::Weights a = Crowd::of_scores(near, 1).at(100), b = Crowd::of_scores(far, 1).at(100);
+  EXPECT_NEAR(a.H, b.H, 1e-12);
+  EXPECT_NEAR(a.needle, b.needle, 1e-12);
+  EXPECT_NEAR(Crowd::of_scores(near, 1e4).at(100).needle, 1, 1e-12);
+  EXPECT_NEAR(Crowd::of_scores(near, 1e4).at(100).H, 1, 1e-12);
 }
 
 TEST(Crowd, FactorsKeepTheEffectiveSampleSize) {
@@ -95,6 +124,10 @@ TEST(Crowd, FactorsKeepTheEffectiveSampleSize) {
     EXPECT_NEAR(1 / crowd.at(N, f).H / today, 1, 1e-8) << N;
     EXPECT_EQ(f > 1, N > 8) << N;
   }
+  // Nearly flat weights need a small factor, far below the first octave.
+  const double flat = crowd.factor_for(7.99, 8).value();
+  EXPECT_LT(flat, 0.25);
+  EXPECT_NEAR(1 / crowd.at(8, flat).H, 7.99, 1e-7);
   EXPECT_FALSE(crowd.factor_for(1e9, 16));
 }
 

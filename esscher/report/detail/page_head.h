@@ -8,7 +8,7 @@
 
 namespace esscher {
 
-// Adds the section `id` and the datasets "prefix-id", "scores-id" and "window-id" to the page.
+// Adds the section `id` and the datasets "prefix-id", "scores-id", "longer-id" and "window-id" to the page.
 void add_head_section(const HeadDiagnosis& head, const std::string& id, Page& page);
 
 // Three digits: more are not worth reading in a table. The data keep them all.
