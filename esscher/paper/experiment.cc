@@ -138,13 +138,12 @@ Checks experiment_checks(std::span<const TheoremStart> curves) {
 Verdict judge_experiment(std::span<const TheoremStart> curves, const std::string& report) {
   std::string text =
       "From the start of the theorem, trained softmax and linear attention approach "
-      "the infinite prompt like 1/L:";
+      "the infinite prompt like 1/L. What is left above the label noise:";
   std::string sep = " ";
   for (const TheoremStart& curve : curves) {
     if (curve.at.empty()) continue;
-    text += sep + std::string(name(curve.model)) + " " + curve.preset + " is " +
-            brief(curve.at.back().excess) +
-            " above the label noise at L = " + brief(curve.at.back().L);
+    text += sep + brief(curve.at.back().excess, 3) + " for " + std::string(name(curve.model)) +
+            " " + curve.preset + " at L = " + brief(curve.at.back().L);
     sep = ", ";
   }
   return verdict_of(experiment_checks(curves), VerdictStatus::holds, text + "." + report);
@@ -187,7 +186,7 @@ std::vector<StatedHypothesis> hypotheses(const Options& options) {
        .holds = {}},
       {.text = "As intended: prompt and query have one covariance.", .holds = {}},
       {.text = "As released: the published code colours the prompt twice and the query not at all, "
-               "so the prompt has covariance (CC)(CC)⊤ with C the Cholesky factor, and the query "
+               "so the prompt has covariance (CC)(CC)ᵀ with C the Cholesky factor, and the query "
                "has covariance I.",
        .holds = {}}};
 }
@@ -222,21 +221,25 @@ std::string length_text(Length L) { return L.is_infinite() ? "∞" : brief(L.cou
 
 std::map<std::string, Sheet> datasets(std::span<const TheoremStart> curves,
                                       std::span<const Ends> ends) {
-  Sheet theorem{.columns = {"model", "L", "excess", "low", "high"}, .rows = {}};
-  Sheet expected{.columns = {"model", "L", "excess"}, .rows = {}};
+  Sheet theorem{.columns = {"experiment", "model", "L", "excess", "low", "high"}, .rows = {}};
+  Sheet expected{.columns = {"experiment", "model", "L", "excess"}, .rows = {}};
   for (const TheoremStart& curve : curves) {
-    const std::string label = std::string(name(curve.model)) + ", " + curve.preset;
     for (const EndPoint& e : curve.at) {
-      theorem.add(label, e.L, e.excess, e.excess - 2 * e.error, e.excess + 2 * e.error);
-      expected.add(label, e.L, e.expected);
+      theorem.add(curve.preset, curve.model, e.L, e.excess, e.excess - 2 * e.error,
+                  e.excess + 2 * e.error);
+      expected.add(curve.preset, curve.model, e.L, e.expected);
     }
   }
-  Sheet points{.columns = {"L", "mse", "model"}, .rows = {}};
+  Sheet points{.columns = {"place", "L", "mse", "model"}, .rows = {}};
   Sheet reached{.columns = {"experiment", "model", "L", "fraction"}, .rows = {}};
   for (const Ends& e : ends) {
     const std::string label = std::string(name(e.model)) + ", " + std::string(name(e.preset));
     if (e.L.is_infinite()) continue;
-    for (const double mse : e.mse) points.add(e.L.count(), mse, label);
+    // The four columns of points at one length stand side by side.
+    const int column =
+        2 * (e.preset == ExperimentPreset::released) + (e.model == ModelKind::linear);
+    const double place = static_cast<double>(e.L.count()) * std::pow(1.25, column - 1.5);
+    for (const double mse : e.mse) points.add(place, e.L.count(), mse, label);
     const auto n = static_cast<double>(e.mse.size()) + static_cast<double>(e.diverged);
     reached.add(e.preset, e.model, e.L.count(), static_cast<double>(e.reached()) / n);
   }
@@ -258,7 +261,8 @@ std::vector<Figure> figures() {
                       .low = "low",
                       .high = "high",
                       .reference_data = "experiment_expected",
-                      .reference_title = "closed form or independent value"},
+                      .reference_title = "closed form or independent value",
+                      .facet = "experiment"},
        .caption =
            "From the theorem's start: mean squared error above the label noise at the end of "
            "the flow against prompt length. Linear attention has a closed form, softmax has "
@@ -266,11 +270,13 @@ std::vector<Figure> figures() {
       {.id = "ends",
        .chart =
            ScatterChart{.data = "experiment_ends",
-                        .x = length,
+                        .x = {.column = "place", .title = "prompt length L", .log = true},
                         .y = {.column = "mse", .title = "test mean squared error", .log = true},
-                        .series = "model"},
+                        .series = "model",
+                        .tooltip = {"model", "L", "mse"}},
        .caption = "From the default start: test error at the end of SGD against prompt length, one "
-                  "point per start. Reported, not judged."},
+                  "point per start. The four kinds stand side by side at each length. Reported, "
+                  "not judged."},
       {.id = "reached",
        .chart = CurveChart{.data = "experiment_reached",
                            .x = length,
@@ -303,38 +309,32 @@ std::string kind_of_point(const ExperimentRow& row) {
   return row.falling.value() > 0 ? "saddle" : "minimum";
 }
 
-// Whether the flow from each high end, typical or worst, reaches the point of the best end of the same
-// cell (to 1 % of the error) or another one, and what that one is.
+// How many of the high ends, typical or worst, the flow leaves for the point of the best end of the
+// same cell (to 1 % of the error), and how many it leaves for another one.
 std::string high_ends_text(std::span<const ExperimentRow> rows) {
-  std::string same, other;
+  int same = 0, other = 0;
+  double highest = 0;  // error of the other points, relative to the best end
   const ExperimentRow* best = nullptr;
   for (const ExperimentRow& row : rows) {
     if (row.kind != ExperimentKind::stationary) {
       best = nullptr;
-      continue;
-    }
-    if (best == nullptr) {
+    } else if (best == nullptr) {
       best = &row;  // the first of its cell
-      continue;
-    }
-    const std::string which = std::string(name(row.model)) + " " + std::string(name(row.preset)) +
-                              ", L = " + length_text(row.L) + ", start " +
-                              std::to_string(row.start.value());
-    if (std::abs(row.mse - best->mse) <= 0.01 * best->mse) {
-      same += (same.empty() ? "" : "; ") + which;
+    } else if (std::abs(row.mse - best->mse) <= 0.01 * best->mse) {
+      ++same;
     } else {
-      other += (other.empty() ? "" : "; ") + which + " (" + kind_of_point(row) + ", error " +
-               brief(row.mse) + " instead of " + brief(best->mse) + ")";
+      ++other;
+      highest = std::max(highest, row.mse / best->mse);
     }
   }
-  std::string text;
-  if (!same.empty()) {
-    text +=
-        "\n\nThe flow of the exact risk leaves these high ends for the point of the best end, so "
-        "SGD had stopped on a plateau there: " +
-        same + ".";
+  if (same + other == 0) return "";
+  std::string text = "\n\nOf " + std::to_string(same + other) +
+                     " high ends the flow of the exact risk leaves " + std::to_string(same) +
+                     " for the point of the best end, so SGD had stopped on a plateau there.";
+  if (other > 0) {
+    text += " From " + std::to_string(other) + " it goes to another point, whose error is up to " +
+            brief(highest, 3) + " times as large; the last table lists them.";
   }
-  if (!other.empty()) text += "\n\nIt goes to another point from these: " + other + ".";
   return text;
 }
 

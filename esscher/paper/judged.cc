@@ -91,14 +91,15 @@ std::string trouble_of(const Checks& checks) {
 std::string sharpness(const Checks& checks) {
   const Judged& blunt = bluntest(checks);
   const std::size_t n = checks.figures.size(), m = checks.controls.size();
-  std::string out = n == 1 ? "One figure was judged: a factor of "
-                           : std::to_string(n) + " figures were judged: a factor of ";
+  std::string out =
+      n == 1 ? "One figure was judged" : "In all, " + std::to_string(n) + " figures were judged";
   // Rounded up, so that the sentence is true of the number as it is printed.
   const double above = blunt.noticed() - 1;
   const double unit = std::pow(10.0, std::floor(std::log10(std::max(above, 1e-15))) - 1);
-  out += brief(1 + std::ceil(std::max(above, 1e-15) / unit) * unit, 16) + " in " + blunt.what +
-         " would be noticed";
-  if (n > 1) out += ", and smaller ones in the others";
+  out += (n == 1 ? ": a factor of "
+                 : "; the bluntest, “" + blunt.what + "”, would show a factor of ") +
+         brief(1 + std::ceil(std::max(above, 1e-15) / unit) * unit, 16) +
+         (n == 1 ? " in " + blunt.what + " would be noticed" : " and the others a smaller one");
   return out + (m == 1 ? ". The control, " + checks.controls[0].what + ", fails as it must."
                        : ". The " + std::to_string(m) + " controls fail, as they must.");
 }

@@ -74,8 +74,8 @@ void must_fall(Checks& checks, const std::string& what, std::span<const std::int
 // condition, no control, or a control that agrees.
 std::string trouble_of(const Checks& checks);
 
-// "12 figures were judged; a factor of 1.03 in the risk at L = 10 would be noticed, and smaller
-// ones in all others. Each of the 2 controls fails, as it must."
+// "In all, 12 figures were judged; the bluntest, “the risk at L = 10”, would show a factor of 1.03 and
+// the others a smaller one. The 2 controls fail, as they must."
 std::string sharpness(const Checks& checks);
 
 // The figure with the largest noticed(); the checks have one.

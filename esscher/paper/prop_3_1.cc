@@ -97,8 +97,8 @@ Verdict judge_prop_3_1(const DecayNumbers& n) {
       decay_checks(n), VerdictStatus::holds_fitted,
       "Holds with c₁ = " + brief(fit.c1) + " and c₂ = " + brief(fit.c2) +
           ", one pair for every σ: fitted on L ≤ " + brief(fit.fit_end) +
-          ", then D(L) stays below " + brief(fit.worst_ratio) +
-          " of the bound for all longer prompts. At L = 1 the printed bound reads 0 while D(1) = " +
+          ". On all longer prompts the bound is at least " + brief(1 / fit.worst_ratio, 3) +
+          " times as large as D(L). At L = 1 the printed bound reads 0 while D(1) = " +
           brief(n.first) + ", so it is a statement for L ≥ 2.");
 }
 
@@ -211,8 +211,8 @@ SectionReport report(const Options&, std::span<const DecayRow> rows) {
       "and "
       "the exponent against γ where the independent one has come within 9 % of it.\n\nHow long is "
       "long enough? At σ = 1 this layer is "
-      "within D = 0.01 of its limit when L ≈ " +
-      brief(curves.front().constant / 0.01) + ".";
+      "within D = 0.01 of its limit from about L = " +
+      brief(std::ceil(curves.front().constant / 0.01), 6) + ", where constant/L is 0.01.";
   section.formulas = formulas();
   section.figures = figures();
   section.tables = {judged_table(decay_checks(n)), rates_table(curves)};

@@ -101,8 +101,9 @@ Verdict judge_prop_3_4(const DecayNumbers& n) {
                     "The bounds hold with c₁ = " + brief(fit_v.c1) + ", c₂ = " + brief(fit_v.c2) +
                         " for V and c₁ = " + brief(fit_u.c1) + ", c₂ = " + brief(fit_u.c2) +
                         " for U, fitted on L ≤ " + brief(fit_v.fit_end) +
-                        " and tested on longer prompts (at most " +
-                        brief(std::max(fit_v.worst_ratio, fit_u.worst_ratio)) + " of the bound).");
+                        "; on all longer prompts they are at least " +
+                        brief(1 / std::max(fit_v.worst_ratio, fit_u.worst_ratio), 3) +
+                        " times as large as the errors.");
 }
 
 // ---- page
@@ -151,6 +152,15 @@ std::vector<Figure> figures() {
            "Error divided by its bound with the fitted constants: below 1 the bound holds."}};
 }
 
+// "p = 4, q = 0" of "p=4 q=0".
+std::string in_words(std::string_view moment) {
+  std::string out;
+  for (const char c : moment) {
+    out += c == '=' ? " = " : c == ' ' ? ", " : std::string(1, c);
+  }
+  return out;
+}
+
 // One line per (p, q), one column per setting.
 Sheet moment_sheet(std::span<const Moment> moments) {
   Sheet sheet{.columns = {"moment"}, .rows = {}};
@@ -165,7 +175,7 @@ Sheet moment_sheet(std::span<const Moment> moments) {
     values[{m.name, m.setting}] = m.value;
   }
   for (const std::string& name : names) {
-    Record row{name};
+    Record row{in_words(name)};
     for (std::size_t i = 1; i < sheet.columns.size(); ++i) {
       row.push_back(values[{name, sheet.columns[i]}]);
     }
@@ -211,7 +221,8 @@ SectionReport report(const Options&, std::span<const DecayRow> rows) {
   section.figures = figures();
   section.tables = {judged_table(decay_checks(n)),
                     {.title = "Rates", .sheet = rate_sheet(curves)},
-                    {.title = "Assumption 3.3: tilted moments ∬|z′|^{p} |z|^{q} dμ_tilted dν, "
+                    {.title = "Assumption 3.3: tilted moments ∬|z′|^{p} |z|^{q} dμ_{a}(z′) dν(z) "
+                              "at a = Uz, "
                               "judged for Gaussian tokens; estimated for ±1 tokens and not judged",
                      .sheet = moment_sheet(moments)}};
   return {.section = std::move(section),

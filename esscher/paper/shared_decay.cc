@@ -34,10 +34,10 @@ void each_point(std::span<const Decay> curves, Metric metric, Visit&& visit) {
 std::string words_of(const std::string& hypothesis) {
   static const std::map<std::string, std::string> words{
       {"mu is centred", "Tokens are centred"},
-      {"mu is sub-Gaussian", "Tokens are sub-Gaussian"},
-      {"sigma >= 1", "The sub-Gaussian constant σ of the tokens is at least 1"},
+      {"mu is sub-Gaussian", "Tokens are sub-Gaussian, with a constant σ"},
+      {"sigma >= 1", "Their constant σ is at least 1"},
       {"nu is centred", "Queries are centred"},
-      {"nu is 1-sub-Gaussian", "Queries are sub-Gaussian with constant 1"},
+      {"nu is 1-sub-Gaussian", "Queries are sub-Gaussian with a constant of at most 1"},
       {"|T[mu]| in L4(nu) is finite", "The norm of T[μ] over queries has a finite fourth moment"}};
   const auto found = words.find(hypothesis);
   return found == words.end() ? hypothesis : found->second;
@@ -59,8 +59,8 @@ std::string sentence_of(const StatedHypothesis& line) {
   std::string out = line.text;
   if (!*line.holds) out += ", which does not hold everywhere";
   if (!(low <= high)) return out + ".";
-  if (low == high) return low == 0 ? out + "." : out + ": " + brief(low) + ".";
-  return out + ": between " + brief(low) + " and " + brief(high) + " over these tokens.";
+  if (low == high) return low == 0 ? out + "." : out + ": it is " + brief(low) + ".";
+  return out + ": it lies between " + brief(low) + " and " + brief(high) + " over these tokens.";
 }
 
 }  // namespace

@@ -289,7 +289,21 @@ std::map<std::string, Sheet> datasets(std::span<const GapRow> rows,
   return {{"stability_paths", std::move(paths)}, {"stability_sup", std::move(sup)}};
 }
 
-std::vector<Figure> figures() {
+// "Between the last two lengths it falls like L^{−0.42} with Gaussian features, ..".
+std::string fall_text(std::span<const GapCurve> curves) {
+  std::string out;
+  for (const GapCurve& curve : curves) {
+    if (curve.sup.size() < 2) continue;
+    const GapPoint &a = curve.sup[curve.sup.size() - 2], &b = curve.sup.back();
+    const Exponent fall = exponent_between(static_cast<double>(a.L), a.gap, a.error,
+                                           static_cast<double>(b.L), b.gap, b.error);
+    out += (out.empty() ? " Between the last two lengths it falls like L^{−" : ", L^{−") +
+           brief(fall.value, 2) + "} with " + features_name(curve.features);
+  }
+  return out.empty() ? out : out + ".";
+}
+
+std::vector<Figure> figures(std::span<const GapCurve> curves) {
   return {
       {.id = "paths",
        .chart = CurveChart{.data = "stability_paths",
@@ -307,7 +321,9 @@ std::vector<Figure> figures() {
                       .low = "low",
                       .high = "high"},
        .caption = "The largest gap along the path against prompt length, for four kinds of "
-                  "features; bands are twice the quadrature error."}};
+                  "features; bands are twice the quadrature error, where that is wider than a "
+                  "line." +
+                  fall_text(curves)}};
 }
 
 PageTable gap_table(std::span<const GapCurve> curves) {
@@ -317,7 +333,7 @@ PageTable gap_table(std::span<const GapCurve> curves) {
                 .rows = {}}};
   for (const GapCurve& curve : curves) {
     for (const GapPoint& s : curve.sup) {
-      table.sheet.add(curve.features, s.L, s.gap, s.error, s.gap / s.gradient, s.t);
+      table.sheet.add(features_name(curve.features), s.L, s.gap, s.error, s.gap / s.gradient, s.t);
     }
   }
   return table;
@@ -340,7 +356,7 @@ SectionReport report(const Options& options, std::span<const GapRow> rows) {
       "noise. Other features have score laws: tasks average out, queries are all signs or nodes "
       "of a product rule, and the error is what a coarser rule would change.";
   section.formulas = formulas();
-  section.figures = figures();
+  section.figures = figures(curves);
   section.tables = {judged_table(stability_checks(curves)), gap_table(curves)};
   return {.section = std::move(section),
           .datasets = datasets(rows, curves),

@@ -112,7 +112,7 @@ Checks transfer_checks(std::span<const LinearAndSoftmax> at) {
                     .expected_error = p.softmax_expected_error});
     if (p.L != at.front().L) continue;
     Judged untrained = linear;
-    untrained.what = "linear attention at Σ⁻¹ instead of Γ_L⁻¹, L = " + brief(p.L);
+    untrained.what = "linear attention at Σ⁻¹ instead of its limit, L = " + brief(p.L);
     untrained.value = p.untrained;
     out.controls.push_back(std::move(untrained));
   }
@@ -182,9 +182,10 @@ std::vector<Figure> figures() {
 
 SectionReport report(const Options& options, std::span<const TrainingRow> rows) {
   std::vector<LinearAndSoftmax> numbers;
-  Sheet ends{.columns = {"L", "linear", "closed form", "|bA − Γ_L⁻¹|, relative", "softmax",
-                         "standard error", "softmax / linear", "softmax |bA − Σ⁻¹|, relative"},
-             .rows = {}};
+  Sheet ends{
+      .columns = {"L", "linear", "closed form", "distance of bA from the limit, relative",
+                  "softmax", "standard error", "softmax / linear", "softmax |bA − Σ⁻¹|, relative"},
+      .rows = {}};
   const LinearRegressionTask task = regression(options);
   const std::string dimension = "d=" + std::to_string(task.dim);
   for (const auto& [L, at] : rows_by_length(rows)) {
@@ -196,7 +197,8 @@ SectionReport report(const Options& options, std::span<const TrainingRow> rows) 
   Section section;
   section.statement =
       "What is known for linear attention transfers to softmax attention with long prompts. "
-      "Linear attention trained at length L ends at a known point, Γ_L⁻¹ (Zhang, Frei and "
+      "Linear attention trained at length L ends at a known point, the inverse of Γ_{L} (Zhang, "
+      "Frei and "
       "Bartlett); softmax attention has no such formula at finite L but shares the limit L → ∞.";
   std::vector<StatedHypothesis> stated{
       {.text = "Task and start are those of Theorem 5.1: dimension " + std::to_string(task.dim) +

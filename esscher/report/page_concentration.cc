@@ -307,7 +307,9 @@ void add_split(const StudyResult& r, Page& page) {
   const Metric metric = r.rows.front().metric;
   Sheet split{.columns = {"L", "part", "value"}, .rows = {}};
   Sheet frozen{.columns = {"L", "fraction"}, .rows = {}};
-  Sheet table{.columns = {"L", "D(L)", "ESS", "bias %", "shrink", "frozen"}, .rows = {}};
+  Sheet table{
+      .columns = {"L", "D(L)", "tokens seen", "bias, % of D(L)", "shrinks by", "frozen queries"},
+      .rows = {}};
   for (const StudyRow& row : r.rows) {
     if (row.metric != metric) break;
     table.add(row.L, brief_or_dash(row.value), brief_or_dash(row.ess),
@@ -346,9 +348,11 @@ void add_split(const StudyResult& r, Page& page) {
                       section, page);
   }
   section.tables.push_back(
-      {.title = fmt::format("{}: the tokens a query really sees (ESS), the bias in % of D(L), the "
-                            "factor that shrinks the operator, the frozen fraction",
-                            name(metric)),
+      {.title =
+           fmt::format("What the {} sees of a prompt: its effective number of tokens, the bias "
+                       "in % of D(L), the factor by which the operator shrinks, and the share "
+                       "of frozen queries",
+                       words_of(metric)),
        .sheet = std::move(table)});
   page.sections.push_back(std::move(section));
 }

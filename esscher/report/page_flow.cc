@@ -38,8 +38,9 @@ std::vector<FlowRow> where_something_happens(const std::vector<FlowRow>& path) {
 std::string headline(const FlowRecord& flow) {
   const FlowRow& end = flow.summary;
   std::string text = "The risk falls from " + brief(flow.path.front().risk, 3) + " to " +
-                     brief(flow.path.back().risk, 3) + "; the flow ended “" +
-                     std::string(name(*end.status)) + "” at t = " + brief(end.t, 3);
+                     brief(flow.path.back().risk, 3) + "; the flow " +
+                     (*end.status == FlowStatus::stationary ? "is stationary" : "was stopped") +
+                     " at t = " + brief(end.t, 3);
   if (!end.bayes) return text + ".";
   return text + ", and the Bayes risk is " + brief(*end.bayes, 3) + ".";
 }

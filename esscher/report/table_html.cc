@@ -37,6 +37,20 @@ constexpr std::pair<std::string_view, std::string_view> kHeads[] = {
     {"risk_before", "risk one token before"},
 };
 
+// Words of enums that are short in files, as a reader says them.
+constexpr std::pair<std::string_view, std::string_view> kCells[] = {
+    {"bayes", "Bayes"},           {"infinity", "infinite prompt"},
+    {"t_end", "end of its time"}, {"max_steps", "out of steps"},
+    {"grad_v", "gradient in V"},  {"grad_u", "gradient in U"},
+};
+
+std::string words_of_cell(std::string text) {
+  for (const auto& [word, words] : kCells) {
+    if (text == word) return std::string(words);
+  }
+  return text == "inf" ? "∞" : readable_numbers(text);
+}
+
 // Other names lose their underscores; an error beside its value is "its standard error".
 std::string head_of(const std::string& name) {
   for (const auto& [column, words] : kHeads) {
@@ -159,7 +173,7 @@ ShownColumn column_of(const Sheet& sheet, std::size_t at) {
     } else {
       text = cell_text(row[at]);
     }
-    text = text == "inf" ? "∞" : readable_numbers(text);
+    text = words_of_cell(std::move(text));
     out.short_text = out.short_text && text.size() <= kShortText;
     out.texts.push_back(std::move(text));
   }
@@ -178,7 +192,7 @@ std::string table_html(const PageTable& table) {
                     prose_inline(table.title) + "</caption>\n<thead><tr>";
   for (std::size_t i = 0; i < columns.size(); ++i) {
     out.append(columns[i].numeric ? "<th scope=\"col\" class=\"num\">" : "<th scope=\"col\">")
-        .append("<button type=\"button\">" + escape_html(head_of(sheet.columns[i])) +
+        .append("<button type=\"button\">" + prose_inline(head_of(sheet.columns[i])) +
                 "</button></th>");
   }
   out += "</tr></thead>\n<tbody>\n";

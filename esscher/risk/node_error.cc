@@ -61,10 +61,10 @@ struct NodeTables::Kept {
   std::array<std::shared_ptr<const UniversalTable>, kRanges.size()> tables;
 };
 
-// The last lengths that were asked for, the newest first, keep their tables: a study of one length,
-// or a slider of the explorer, makes many risks of it.
+// The last lengths that were asked for, the newest first, keep their tables: a study of one length
+// makes many risks of it, and the slider of the explorer has 58 lengths.
 NodeTables::NodeTables(std::int64_t L) {
-  constexpr std::size_t kLengths = 16;
+  constexpr std::size_t kLengths = 64;
   static std::mutex lock;
   static auto& recent = *new std::vector<std::shared_ptr<Kept>>;
   const std::scoped_lock hold(lock);

@@ -123,8 +123,9 @@ LayerOptimum layer_optimum(const OptimumProblem& problem, Length length) {
     out.converged = found.converged;
   }
   if (out.phi.size() == 0) throw RuntimeFailure("optimum: no start has a finite risk");
-  out.agreeing = static_cast<int>(std::ranges::count_if(
-      ends, [&](double end) { return end <= out.risk + kAgree * (1 + std::abs(out.risk)); }));
+  out.agreeing = static_cast<int>(std::count_if(ends.begin(), ends.end(), [&](double end) {
+    return end <= out.risk + kAgree * (1 + std::abs(out.risk));
+  }));
   return out;
 }
 

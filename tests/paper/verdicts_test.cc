@@ -61,6 +61,9 @@ TEST(JudgedTest, TroubleNamesTheFigureAndWhatIsTooBlunt) {
   Checks checks{.figures = {figure(2, 0, 0.01)}, .controls = {figure(3, 0, 0.01)}};
   EXPECT_EQ(trouble_of(checks), "");
   EXPECT_THAT(sharpness(checks), HasSubstr("a factor of 1.011 in the risk would be noticed"));
+  Checks two{.figures = {figure(2, 0, 0.01), figure(2, 0, 0.001)}, .controls = checks.controls};
+  EXPECT_THAT(sharpness(two), HasSubstr("In all, 2 figures were judged; the bluntest, “the risk”, "
+                                        "would show a factor of 1.011 and the others a smaller"));
   expect_each_figure_can_fail(checks);
   checks.figures[0] = figure(2, 0.07, 0);
   EXPECT_THAT(trouble_of(checks), HasSubstr("too uncertain to be judged: only a factor of 1.2"));

@@ -99,6 +99,18 @@ TEST(Html, TablesRoundToTheErrorAndAlign) {
   EXPECT_THAT(table_html(plain), HasSubstr(">1.5\u2007\u2007\u2007</td>"));
 }
 
+TEST(Tables, WordsOfFilesAreSaidAsAReaderSaysThem) {
+  Sheet sheet{.columns = {"model", "status", "exponent at L = 7.5e+05"}, .rows = {}};
+  sheet.add("infinity", "t_end", 0.5);
+  sheet.add("bayes", "stationary", 0.25);
+  const std::string html = table_html({.title = "Flows", .sheet = sheet});
+  EXPECT_THAT(html, HasSubstr(">infinite prompt</td>"));
+  EXPECT_THAT(html, HasSubstr(">end of its time</td>"));
+  EXPECT_THAT(html, HasSubstr(">Bayes</td>"));
+  EXPECT_THAT(html, HasSubstr(">exponent at L = 7.5×10⁵<"));
+  EXPECT_THAT(html, Not(HasSubstr("t_end")));
+}
+
 TEST(Html, HeadsOfTablesAreWords) {
   PageTable table{.title = "flows",
                   .sheet = {{"L", "sup_distance", "sup_gap", "sup_gap_std_error"}, {}}};

@@ -131,7 +131,9 @@ async function moves(id, key, values, ready = () => true) {
 }
 await moves("layer", "u", [0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65]);
 await moves("training", "n", [0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65]);
-await moves("training", "L", [2.1, 2.2, 2.3, 1.9, 1.8, 1.7], () => window.explorer.training.warmed === 50);
+const warm = () => window.explorer.training.root.dataset.warm === "yes";
+await moves("training", "L", [2.1, 2.2, 2.3, 1.9, 1.8, 1.7], warm);
+await moves("training", "L", [6, 0.3, 4.5, 1, 5.5, 0.7], warm);  // far jumps
 await moves("temperature", "L", [3, 4, 5, 6, 7, 8, 9, 10]);
 
 // The hand: a click adds a token, the query is dragged, keys work too.

@@ -34,11 +34,16 @@ training.quick = Engine.lane();
 training.slow = Engine.slowLane();
 training.warmLane = Engine.lane();
 
-// A new length needs tables of its own: those of its neighbours are made while nobody moves anything.
+// A new length needs tables of its own. They are made for every place of the slider while nobody moves anything, so
+// that a far jump finds them too.
+const NEAREST_FIRST = Array.from({ length: 57 }, (_, k) => [k + 1, -k - 1]).flat();
 training.warm = (offsets, state) => {
+  training.root.dataset.warm = offsets.length ? "no" : "yes";
   if (!offsets.length || JSON.stringify(training.state) !== state) return;
-  const L = lengthOf(Math.min(6, Math.max(0.3, training.state.L + offsets[0] / 10)));
-  training.warmLane({ verb: "warm", L }, () => { training.warmed = L; training.warm(offsets.slice(1), state); });
+  const next = () => training.warm(offsets.slice(1), state);
+  const place = training.state.L + offsets[0] / 10;
+  if (place < 0.25 || place > 6.05) next();
+  else training.warmLane({ verb: "warm", L: lengthOf(place) }, next);
 };
 
 training.changed = () => {
@@ -109,5 +114,5 @@ training.draw = () => {
   ]);
   training.status.textContent = done ? "" : "Settling on finer nodes …";
   training.root.dataset.settled = done ? "yes" : "no";
-  if (done) training.warm([1, -1, 2, -2, 3, -3], JSON.stringify(training.state));
+  if (done) training.warm(NEAREST_FIRST, JSON.stringify(training.state));
 };
