@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union, overload
 
 import numpy as np
 
@@ -65,6 +65,9 @@ def node_functions(L: Length, t: float) -> Tuple[float, float, float, float]:
         return 0.0, 0.0, 0.0, 0.0
     H, k, dH, dk = tables(whole("gradient", "length", L)).at([t])[0]
     return float(H), float(k), float(dH), float(dk)
+
+
+Heads = Union[Readout, Sequence[Readout]]
 
 
 class _Law(NamedTuple):
@@ -131,10 +134,10 @@ def output_gradient(
 class RiskSlopes(Result):
     """Derivatives of a risk in every parameter, or their standard errors: U [D,D] and r [D] of the head, the
     score_scale (the inverse temperature, 1 at U), and of the task noise_variance, task_variance, prompt_cov [d,d] and
-    query_cov [d,d] (symmetric).
+    query_cov [d,d] (symmetric). Of H heads U is [H,D,D], r [H,D] and score_scale [H].
 
-    Derivatives in the task are None where it has no formula: tasks of your own, features that are not Gaussian, and
-    the engine "direct". Those in task_variance and query_cov are nan at finite length where these are singular.
+    Derivatives in the task are None where it has no formula: several heads, tasks of your own, features that are not
+    Gaussian, and the engine "direct". Those in task_variance and query_cov are nan at finite length where these are singular.
 
     >>> import esscher as es
     >>> task = es.LinearRegressionTask(2, noise_variance=0.1)
@@ -145,7 +148,7 @@ class RiskSlopes(Result):
 
     U: Array
     r: Array
-    score_scale: float
+    score_scale: Any
     noise_variance: Optional[float]
     task_variance: Optional[float]
     prompt_cov: Optional[Array]
@@ -183,6 +186,8 @@ class RiskGradient(_RiskGradient, Result):
 class RiskFunction:
     """R_L as one differentiable function of (U, r): ``f(at)`` and ``f.gradient(at)``, made by ``risk_function``.
 
+    at may be a list of heads, whose predictions add; the gradient is then a list too.
+
     >>> import esscher as es
     >>> task = es.LinearRegressionTask(2)
     >>> f = es.risk_function(task, 50)
@@ -193,14 +198,25 @@ class RiskFunction:
 
     def __init__(self, task: AnyTask, length: Length, kind: str, options: Dict[str, Any], near: Sequence[Readout]) -> None:
         self._arguments = (task, length, kind, options, near)
-        self._function = _esscher.RiskFunction(task, kind, length, options, near)
+        self._one: Optional[_esscher.RiskFunction] = None
+        self._several: Optional[_esscher.HeadsRiskFunction] = None
 
-    def gradient(self, at: Readout) -> Tuple[float, Readout]:
+    @overload
+    def gradient(self, at: Readout) -> Tuple[float, Readout]: ...
+    @overload
+    def gradient(self, at: Sequence[Readout]) -> Tuple[float, List[Readout]]: ...
+    def gradient(self, at: Heads) -> Tuple[float, Any]:
         """The risk and its gradient."""
-        value, slope = self._function(at.U, at.r)
-        return value, Readout(*slope)
+        task, length, kind, options, near = self._arguments
+        if isinstance(at, Readout):
+            self._one = self._one or _esscher.RiskFunction(task, kind, length, options, near)
+            value, slope = self._one(at.U, at.r)
+            return value, Readout(*slope)
+        self._several = self._several or _esscher.HeadsRiskFunction(task, kind, length, options)
+        value, slopes = self._several(at)
+        return value, [Readout(*slope) for slope in slopes]
 
-    def __call__(self, at: Readout) -> float:
+    def __call__(self, at: Heads) -> float:
         """The risk."""
         return self.gradient(at)[0]
 
@@ -223,8 +239,9 @@ def risk_function(
     near: Union[None, Readout, Sequence[Readout]] = None,
     seed: Union[Stream, int] = 0,
 ) -> RiskFunction:
-    """R_L(U, r) of one head with its exact gradient, for optimisers: closed form, fixed nodes or fixed draws.
+    """R_L(U, r) with its exact gradient, for optimisers: closed form, fixed nodes or fixed draws.
 
+    One head, or a list of heads, which is averaged over ``draws`` fixed prompts.
     The gradient is that of the function itself, so a descent along it never meets noise. ``near`` names heads that the
     function will be asked for: the nodes are then widened towards their sharp queries. If all of them are of block form
     (U without its last row and column but for the corner), the function treats every head it is asked for as one.
@@ -246,19 +263,34 @@ def risk_function(
 REPETITIONS = 8
 
 
-def risk_gradient(task: AnyTask, at: Readout, length: Length, kind: str, options: Dict[str, Any]) -> Tuple[RiskSlopes, RiskSlopes]:
-    """The mean derivatives over independent node sets or draws, and their standard errors."""
+def repeated(slopes: Callable[[Dict[str, Any]], List[Any]], options: Dict[str, Any]) -> Tuple[List[Any], List[Any]]:
+    """Mean derivatives over independent node sets or draws, and their standard errors; None stays None."""
     found: List[List[Any]] = []
     for i in range(REPETITIONS):
-        given = {**options, "stream": options["stream"].split(1000 + i)}
-        U, r = _esscher.RiskFunction(task, kind, length, given, [])(at.U, at.r)[1]
-        by_task = _esscher.task_gradient(task, kind, length, given, at.U, at.r)
-        found.append([U, r, float(np.sum(U * at.U)), *(by_task or [None] * 4)])
+        found.append(slopes({**options, "stream": options["stream"].split(1000 + i)}))
         if i == 1 and _same(found[0], found[1]):
             break  # a closed form
     parts = [None if part[0] is None else np.stack(part) for part in zip(*found)]
-    means: List[Any] = [None if part is None else _number(part.mean(0)) for part in parts]
-    errors: List[Any] = [None if part is None else _number(part.std(0, ddof=1) / np.sqrt(len(part))) for part in parts]
+    means = [None if part is None else _number(part.mean(0)) for part in parts]
+    errors = [None if part is None else _number(part.std(0, ddof=1) / np.sqrt(len(part))) for part in parts]
+    return means, errors
+
+
+def risk_gradient(task: AnyTask, at: Heads, length: Length, kind: str, options: Dict[str, Any]) -> Tuple[RiskSlopes, RiskSlopes]:
+    """The derivatives of a risk and their standard errors."""
+
+    def of_one(given: Dict[str, Any]) -> List[Any]:
+        assert isinstance(at, Readout)
+        U, r = _esscher.RiskFunction(task, kind, length, given, [])(at.U, at.r)[1]
+        by_task = _esscher.task_gradient(task, kind, length, given, at.U, at.r)
+        return [U, r, float(np.sum(U * at.U)), *(by_task or [None] * 4)]
+
+    def of_several(given: Dict[str, Any]) -> List[Any]:
+        heads: Sequence[Any] = at
+        U, r = (np.stack(part) for part in zip(*_esscher.HeadsRiskFunction(task, kind, length, given)(heads)[1]))
+        return [U, r, np.array([np.sum(slope * head.U) for slope, head in zip(U, heads)]), *[None] * 4]
+
+    means, errors = repeated(of_one if isinstance(at, Readout) else of_several, options)
     return RiskSlopes(*means), RiskSlopes(*errors)
 
 

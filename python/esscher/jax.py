@@ -14,16 +14,18 @@ from typing import Any, Callable, Tuple
 
 import numpy as np
 
-from .gradients import RiskFunction, risk_function, tables
-from .icl import Readout
+from .gradients import risk_function, tables
+from .layers import ContextTask, Layer
 from .measures import Measure, measure
-from .rules import cov_times, hessian_times, node_slope, third_cumulant, tilted_mean_rows
+from .rules import (
+    FlatRisk, cov_times, flat_layer_risk, flat_risk, hessian_times, node_slope, third_cumulant, tilted_mean_rows,
+)
 from .types import Length, MeasureLike
 
 jax: Any = import_module("jax")
 jnp: Any = import_module("jax.numpy")
 
-__all__ = ["attention", "mean_square_error", "risk", "tilted_mean"]
+__all__ = ["attention", "layer_risk", "mean_square_error", "risk", "tilted_mean"]
 
 
 def _host(f: Callable[..., Any], like: Any, *arguments: Any) -> Any:
@@ -91,26 +93,17 @@ def mean_square_error(cov: Any, z: Any, length: int, U: Any, V: Any = None) -> A
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(0,))
-def _risk(f: RiskFunction, theta: Any) -> Any:
-    return _host(lambda x: f(_readout(x)), theta[0], theta)
+def _risk(f: FlatRisk, theta: Any) -> Any:
+    return _host(lambda x: f(x)[0], theta[0], theta)
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(0,))
-def _risk_slope(f: RiskFunction, theta: Any) -> Any:
-    return _host(lambda x: _flat(f.gradient(_readout(x))[1]), theta, theta)
+def _risk_slope(f: FlatRisk, theta: Any) -> Any:
+    return _host(lambda x: f(x)[1], theta, theta)
 
 
-def _readout(theta: Any) -> Readout:
-    D = int((np.sqrt(1 + 4 * len(theta)) - 1) / 2 + 0.5)
-    return Readout(theta[: D * D].reshape(D, D), theta[D * D :])
-
-
-def _flat(at: Readout) -> Any:
-    return np.concatenate([at.U.ravel(), at.r])
-
-
-def _hessian(f: RiskFunction, theta: Any, v: Any) -> Any:
-    return hessian_times(lambda x: np.asarray(_flat(f.gradient(_readout(x))[1])), theta, v)
+def _hessian(f: FlatRisk, theta: Any, v: Any) -> Any:
+    return hessian_times(lambda x: f(x)[1], theta, v)
 
 
 _risk.defvjp(lambda f, theta: (_risk(f, theta), theta), lambda f, theta, g: (g * _risk_slope(f, theta),))
@@ -121,6 +114,16 @@ _risk_slope.defvjp(
 
 
 def risk(task: Any, U: Any, r: Any, length: Length, *, kind: str = "softmax", function: Any = None) -> Any:
-    """R_L(U, r) of one head, exact over the tokens; U [D,D] and r [D]."""
+    """R_L(U, r) of one head, U [D,D] and r [D], exact over the tokens; or of H heads, [H,D,D] and [H,D], on fixed prompts."""
     f = risk_function(task, length, kind=kind) if function is None else function
-    return _risk(f, jnp.concatenate([jnp.ravel(U), r]))
+    return _risk(flat_risk(f, tuple(U.shape)), jnp.concatenate([jnp.ravel(U), jnp.ravel(r)]))
+
+
+def layer_risk(task: ContextTask, layer: Layer, length: Length, **options: Any) -> Any:
+    """The risk of a ``Layer`` on a task beyond regression; U [D,D] and V, W [m,D], or lists of U and V for several heads."""
+    U, V = ([x] if getattr(x, "ndim", 3) == 2 else list(x) for x in (layer.U, layer.V))
+    kinds = [layer.kinds] * len(U) if isinstance(layer.kinds, str) else list(layer.kinds)
+    W = jnp.zeros((task.out_dim, task.token_dim)) if layer.W is None else layer.W
+    parts = [W] + [matrix for pair in zip(U, V) for matrix in pair]
+    f = flat_layer_risk(task, kinds, length, **options)
+    return _risk(f, jnp.concatenate([jnp.ravel(part) for part in parts]))

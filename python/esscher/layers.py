@@ -259,15 +259,51 @@ def layer_of(found: Tuple[Array, List[Tuple[str, Array, Array]]]) -> Layer:
     return Layer([U for _, U, _ in heads], [V for _, _, V in heads], W, kinds)
 
 
+class _LayerGradient(NamedTuple):
+    risk: Estimate
+    gradient: Layer
+    std_error: Layer
+
+
+@register_tuple
+class LayerGradient(_LayerGradient, Result):
+    """A risk, its derivatives in the matrices of the layer, and the standard error of each of them.
+
+    >>> import numpy as np, esscher as es
+    >>> task = es.DenoisingTask([[1.0], [-1.0]], gamma=0.5, xi=0.5)
+    >>> value, slope, error = es.risk(task, es.Layer(np.array([[2.0]]), np.array([[0.5]])), es.inf, gradient=True)
+    >>> bool(abs(slope.U[0, 0]) < 1e-9), float(error.U[0, 0])
+    (True, 0.0)
+    """
+
+    def _table(self) -> Rows:
+        parts = {"gradient": self.gradient, "std_error": self.std_error}
+        return Rows({"what": name, "U": part.U, "V": part.V, "W": part.W} for name, part in parts.items())
+
+    def __repr__(self) -> str:
+        return f"LayerGradient({self.risk!r}, {len(_matrices('U', self.gradient.U))} heads)"
+
+
 def layer_risk(
     task: ContextTask, at: Layer, length: Length, options: Dict[str, Any], gradient: bool
-) -> Union[Estimate, Tuple[Estimate, Layer]]:
-    """``risk`` of a layer; with its gradient on fixed nodes."""
+) -> Union[Estimate, LayerGradient]:
+    """``risk`` of a layer; with its gradient, the mean over independent nodes or draws."""
     W, heads = layer_parts(task, at)
     found = Estimate(*_esscher.layer_risk(task, W, heads, length, options))
     if not gradient:
         return found
-    return found, layer_of(_esscher.layer_risk_gradient(task, W, heads, length, options)[1])
+    from .gradients import repeated
+
+    def slopes(given: Dict[str, Any]) -> List[Any]:
+        dW, parts = _esscher.layer_risk_gradient(task, W, heads, length, given)[1]
+        return [dW] + [matrix for _, dU, dV in parts for matrix in (dU, dV)]
+
+    def layer(found: List[Any]) -> Layer:
+        dW, *rest = found
+        return layer_of((dW, [(kind, U, V) for (kind, _, _), U, V in zip(heads, rest[::2], rest[1::2])]))
+
+    means, errors = repeated(slopes, options)
+    return LayerGradient(found, layer(means), layer(errors))
 
 
 @dataclass(frozen=True, eq=False)

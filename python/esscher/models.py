@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Literal, Optional, Sequence, Tuple, Union, overload
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Literal, Optional, Sequence, Union, overload
 
 from . import _esscher
-from .errors import ArgumentError, CapabilityError
+from .errors import ArgumentError
 from .keywords import renamed
 from .outlets import Out, outlet, without
 from .progress import Progress
 from .results import Curve, Curves, Result
 from .tables import Rows
 from .icl import AnyTask, Readout, balanced_start
-from .layers import ContextTask, Layer, layer_risk
+from .layers import ContextTask, Layer, LayerGradient, layer_risk
 from .prompts import Estimate
 from .random import Stream, as_stream
 from .types import Length
@@ -24,52 +24,19 @@ if TYPE_CHECKING:
 
 @overload
 def risk(
-    task: AnyTask,
-    at: Union[Readout, Sequence[Readout]],
-    length: Length,
-    *,
-    kind: str = "softmax",
-    engine: str = "auto",
-    draws: int = 4000,
-    seed: Union[Stream, int] = 0,
-    gradient: Literal[False] = False,
+    task: Union[AnyTask, ContextTask], at: Union[Readout, Sequence[Readout], Layer], length: Length, *, kind: str = "softmax",
+    engine: str = "auto", draws: int = 4000, seed: Union[Stream, int] = 0, gradient: Literal[False] = False,
 ) -> Estimate: ...
 @overload
 def risk(
-    task: AnyTask,
-    at: Union[Readout, Sequence[Readout]],
-    length: Length,
-    *,
-    kind: str = "softmax",
-    engine: str = "auto",
-    draws: int = 4000,
-    seed: Union[Stream, int] = 0,
-    gradient: Literal[True],
+    task: AnyTask, at: Union[Readout, Sequence[Readout]], length: Length, *, kind: str = "softmax", engine: str = "auto",
+    draws: int = 4000, seed: Union[Stream, int] = 0, gradient: Literal[True],
 ) -> RiskGradient: ...
 @overload
 def risk(
-    task: ContextTask,
-    at: Layer,
-    length: Length,
-    *,
-    kind: str = "softmax",
-    engine: str = "auto",
-    draws: int = 4000,
-    seed: Union[Stream, int] = 0,
-    gradient: Literal[False] = False,
-) -> Estimate: ...
-@overload
-def risk(
-    task: ContextTask,
-    at: Layer,
-    length: Length,
-    *,
-    kind: str = "softmax",
-    engine: str = "auto",
-    draws: int = 4000,
-    seed: Union[Stream, int] = 0,
-    gradient: Literal[True],
-) -> Tuple[Estimate, Layer]: ...
+    task: ContextTask, at: Layer, length: Length, *, kind: str = "softmax", engine: str = "auto", draws: int = 4000,
+    seed: Union[Stream, int] = 0, gradient: Literal[True],
+) -> LayerGradient: ...
 @renamed(stream="seed")
 def risk(
     task: Union[AnyTask, ContextTask],
@@ -81,7 +48,7 @@ def risk(
     draws: int = 4000,
     seed: Union[Stream, int] = 0,
     gradient: bool = False,
-) -> Union[Estimate, RiskGradient, Tuple[Estimate, Layer]]:
+) -> Union[Estimate, RiskGradient, LayerGradient]:
     """Half the mean squared error of the head (U, r) at this prompt length, by the best formula there is.
 
     R_L = E (r' zbar - y)^2 / 2. Gaussian regression: closed forms (the engine of the answer is "exact"), or
@@ -92,11 +59,10 @@ def risk(
     simulated on ``draws`` prompts, without tokens where features are Gaussian.
 
     Tasks beyond regression (``DenoisingTask``, ``SingleIndexTask``, ``ClassificationTask``, ``PoolTask``) take a
-    ``Layer`` as at: one softmax head or linear ones are exact over the tokens, other layers are drawn. With ``gradient``
-    the answer is then (Estimate, Layer).
+    ``Layer`` as at: one softmax head or linear ones are exact over the tokens, other layers are drawn.
 
-    With ``gradient`` (one head) the answer is a ``RiskGradient``: the risk, its gradient in (U, r), exact over the
-    tokens, and the standard errors of that gradient. An optimiser wants ``risk_function``.
+    With ``gradient`` the answer is a ``RiskGradient``, or a ``LayerGradient`` of a layer: the risk, its gradient, exact
+    over the tokens where the risk is, and the standard errors of that gradient. An optimiser wants ``risk_function``.
 
     >>> import esscher as es
     >>> task = es.LinearRegressionTask(2)
@@ -117,8 +83,6 @@ def risk(
         return Estimate(*found)
     from .gradients import RiskGradient, risk_gradient
 
-    if not isinstance(at, Readout):
-        raise CapabilityError("risk: only one head has an exact gradient; train with gradient='sampled' for several")
     return RiskGradient(Estimate(*found), *risk_gradient(task, at, length, kind, options))
 
 

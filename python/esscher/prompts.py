@@ -393,29 +393,13 @@ def expected_output(
 
 @overload
 def mean_square_error(
-    measure: Union[Prompt, MeasureLike],
-    attention: Attention,
-    z: ArrayLike,
-    length: Length,
-    *,
-    metric: str = "output",
-    engine: str = "auto",
-    replicates: int = 256,
-    seed: Union[Stream, int] = 0,
-    gradient: Literal[False] = False,
+    measure: Union[Prompt, MeasureLike], attention: Attention, z: ArrayLike, length: Length, *, metric: str = "output",
+    engine: str = "auto", replicates: int = 256, seed: Union[Stream, int] = 0, gradient: Literal[False] = False,
 ) -> Estimate: ...
 @overload
 def mean_square_error(
-    measure: Union[Prompt, MeasureLike],
-    attention: Attention,
-    z: ArrayLike,
-    length: Length,
-    *,
-    metric: str = "output",
-    engine: str = "auto",
-    replicates: int = 256,
-    seed: Union[Stream, int] = 0,
-    gradient: Literal[True],
+    measure: Union[Prompt, MeasureLike], attention: Attention, z: ArrayLike, length: Length, *, metric: str = "output",
+    engine: str = "auto", replicates: int = 256, seed: Union[Stream, int] = 0, gradient: Literal[True],
 ) -> Tuple[Estimate, PromptGradients]: ...
 @renamed(stream="seed")
 def mean_square_error(

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Callable
+from typing import Any, Callable, Dict, List, Tuple, Union
 
 import numpy as np
 
-from .gradients import tables
+from . import _esscher
+from .gradients import RiskFunction, tables
+from .icl import Readout
+from .layers import ContextTask
 from .measures import Measure
-from .types import Array
+from .random import as_stream
+from .types import Array, Length
+
+# A risk and its gradient as a function of all parameters in one vector.
+FlatRisk = Callable[[Array], Tuple[float, Array]]
 
 # Central differences of order 8, for the derivatives that have no formula: third cumulants, and Hessians of risks. The
 # functions are analytic on the scale of the step, so the error is that of rounding, about 1e-11 of their size.
@@ -62,3 +69,40 @@ def hessian_times(gradient: Callable[[Array], Array], x: Array, v: Array, step: 
         return np.zeros_like(x)
     found: Array = size * along(lambda h: gradient(x + h * v / size), step)
     return found
+
+
+def _heads(x: Array, shape: Tuple[int, ...]) -> Union[Readout, List[Readout]]:
+    size = math.prod(shape)
+    U, r = x[:size].reshape(shape), x[size:].reshape(shape[:-1])
+    return Readout(U, r) if U.ndim == 2 else [Readout(*head) for head in zip(U, r)]
+
+
+def flat_risk(f: RiskFunction, shape: Tuple[int, ...]) -> FlatRisk:
+    """The risk as a function of U, of this shape, [D,D] or [H,D,D], followed by r."""
+
+    def flat(x: Array) -> Tuple[float, Array]:
+        at = _heads(x, shape)
+        value, slope = f.gradient(at)
+        pairs = [slope] if isinstance(slope, Readout) else slope
+        return value, np.concatenate([pair.U.ravel() for pair in pairs] + [pair.r for pair in pairs])
+
+    return flat
+
+
+def flat_layer_risk(
+    task: ContextTask, kinds: List[str], length: Length, *, draws: int = 4000, engine: str = "auto", seed: Any = 0
+) -> FlatRisk:
+    """The risk of a layer as a function of W [m,D], followed by U [D,D] and V [m,D] of each head."""
+    D, m = task.token_dim, task.out_dim
+    shapes = [(m, D)] + [(D, D), (m, D)] * len(kinds)
+    ends = np.cumsum([rows * cols for rows, cols in shapes])[:-1]
+    options: Dict[str, Any] = {"engine": engine, "draws": draws, "stream": as_stream(seed)}
+
+    def flat(x: Array) -> Tuple[float, Array]:
+        W, *rest = (part.reshape(shape) for part, shape in zip(np.split(x, ends), shapes))
+        heads = list(zip(kinds, rest[::2], rest[1::2]))
+        value, (dW, slopes) = _esscher.layer_risk_gradient(task, W, heads, length, options)
+        parts = [dW] + [matrix for _, dU, dV in slopes for matrix in (dU, dV)]
+        return value, np.concatenate([part.ravel() for part in parts])
+
+    return flat

@@ -4,6 +4,7 @@
 #include "calls.h"
 #include "esscher/risk/node_error.h"
 #include "esscher/risk/risk.h"
+#include "esscher/risk/several_heads.h"
 #include "esscher/risk/task_gradient.h"
 #include "parts.h"
 #include "readouts.h"
@@ -72,6 +73,20 @@ void bind_gradients(py::module_& m) {
         Readout gradient = Readout::zero(at.dim());
         const double value = long_call([&] { return f(at, &gradient); });
         return py::make_tuple(value, out(gradient));
+      });
+  py::class_<HeadsRiskFunction>(m, "HeadsRiskFunction")
+      .def(py::init([](const py::object& task, const std::string& kind, const py::object& length,
+                       const py::dict& options) {
+        return heads_risk_function(task_in(task), parse_enum<ModelKind>(kind),
+                                   length_in("risk", length), risk_options_in(options));
+      }))
+      .def("__call__", [](const HeadsRiskFunction& f, const py::iterable& pairs) {
+        const std::vector<Readout> heads = readouts_in(pairs);
+        std::vector<Readout> gradient;
+        const double value = long_call([&] { return f(heads, &gradient); });
+        py::list slopes;
+        for (const Readout& slope : gradient) slopes.append(out(slope));
+        return py::make_tuple(value, slopes);
       });
 }
 

@@ -76,8 +76,8 @@ def test_what_has_no_gradient_says_so():
         es.mean_square_error(es.Sphere(2), head, [1.0, 0.0], 10, gradient=True)
     with pytest.raises(es.CapabilityError, match="no exact gradient"):
         es.mean_square_error(es.Gaussian(np.eye(2)), head, [1.0, 0.0], 10, metric="grad_u", gradient=True)
-    with pytest.raises(es.CapabilityError, match="one head"):
-        es.risk(TASK, [AT, AT], 10, gradient=True, draws=10)
+    with pytest.raises(es.CapabilityError, match="several heads have no formula"):
+        es.risk(TASK, [AT, AT], 10, gradient=True, engine="exact")
 
 
 TASK = es.LinearRegressionTask(2, noise_variance=0.1)
@@ -141,6 +141,37 @@ def test_derivatives_in_the_task_and_in_the_temperature(length, kind):
         assert sure < 0.05 * abs(by_hand) or sure < 2e-3, name
     if kind == "linear" or length == es.inf:
         assert error.noise_variance == 0 and np.all(error.query_cov == 0)
+
+
+@pytest.mark.parametrize("length, kind", [(10, "softmax"), (10, "linear"), (es.inf, "softmax")])
+def test_several_heads_have_the_gradient_of_the_head_that_they_are_cut_from(length, kind):
+    """U with r/3 and U with 2r/3 predict what (U, r) does, whose gradient has a formula."""
+    one = es.risk(TASK, AT, length, kind=kind, gradient=True)
+    cut = [es.Readout(AT.U, AT.r / 3), es.Readout(AT.U, 2 * AT.r / 3)]
+    value, slope, error = es.risk(TASK, cut, length, kind=kind, gradient=True, draws=4000)
+    assert slope.U.shape == (2, 3, 3) and slope.score_scale.shape == (2,) and slope.noise_variance is None
+    assert np.all(error.U[..., :2] > 0) and np.all(error.r > 0) and np.all(slope.U[..., 2] == 0)  # a query has no label
+    for head, share in enumerate((1 / 3, 2 / 3)):
+        gap = (slope.U[head] - share * one.gradient.U)[:, :2] / np.hypot(error.U[head], share * one.std_error.U)[:, :2]
+        assert np.abs(gap).max() < 8  # eight repetitions: Student's law of 7 degrees
+        gap = (slope.r[head] - one.gradient.r) / np.hypot(error.r[head], one.std_error.r)
+        assert np.abs(gap).max() < 8
+    assert abs(value.value - one.risk.value) < 6 * np.hypot(value.std_error, one.risk.std_error)
+
+
+@pytest.mark.parametrize("features", ["gaussian", "rademacher"])
+def test_the_risk_function_of_several_heads_is_smooth(features):
+    f = es.risk_function(es.LinearRegressionTask(2, features=features), 10, draws=300)
+    heads = [AT, es.Readout(-0.5 * AT.U, AT.r + 0.3)]
+    value, slopes = f.gradient(heads)
+    assert value == f(heads) and len(slopes) == 2
+    dU, dr = RNG.normal(size=(3, 3)), RNG.normal(size=3)
+    by_hand = difference(lambda x: f([heads[0], es.Readout(heads[1].U + x * dU, heads[1].r + x * dr)]), 0.0, 1.0, 3e-2)
+    assert np.sum(slopes[1].U * dU) + slopes[1].r @ dr == pytest.approx(by_hand, rel=1e-3)
+    with pytest.raises(es.DimensionError, match="expected D = 3"):
+        f([AT, es.Readout(np.eye(2), np.ones(2))])
+    with pytest.raises(es.ArgumentError, match="at least one head"):
+        f([])
 
 
 def test_tasks_without_formulas_have_no_derivatives_in_the_task():

@@ -1,5 +1,6 @@
-"""The rules that esscher.jax registers. Debian has no JAX: without it a stand-in records the rules and calls them with NumPy,
-which shows that they are the right derivatives and not that JAX accepts them."""
+"""esscher.jax, with JAX where it is there. Debian has none: there a stand-in made of PyTorch keeps the contract of what the
+module uses (``custom_vjp``, ``pure_callback``, a few functions of ``jax.numpy``), so that every line of it runs and its
+derivatives of first and second order are those of real chains of rules. It does not show that JAX itself accepts them."""
 
 import importlib
 import sys
@@ -14,81 +15,171 @@ try:
     import jax as real
 except ImportError:
     real = None
+torch = pytest.importorskip("torch")
+
+
+class StandIn:
+    """jax with torch tensors for arrays; ``grad`` is that of a scalar function of one array."""
+
+    class ShapeDtypeStruct:
+        def __init__(self, shape, dtype):
+            self.shape, self.dtype = tuple(shape), dtype
+
+    @staticmethod
+    def pure_callback(f, like, *arguments, vectorized):
+        """Host arrays in; one array of the promised shape and dtype out. It has no derivative of its own."""
+        assert vectorized is False and all(torch.is_tensor(x) for x in arguments)
+        found = f(*[x.detach().numpy() for x in arguments])
+        assert isinstance(found, np.ndarray) and found.shape == like.shape
+        assert torch.as_tensor(found).dtype == like.dtype
+        return torch.as_tensor(found)
+
+    @staticmethod
+    def custom_vjp(function, nondiff_argnums=()):
+        assert nondiff_argnums == tuple(range(len(nondiff_argnums)))  # the module gives leading ones
+        return CustomVjp(function, len(nondiff_argnums))
+
+    @staticmethod
+    def grad(f):
+        def slope(x):
+            x = x if x.requires_grad else x.clone().requires_grad_()
+            return torch.autograd.grad(f(x), x, create_graph=True)[0]
+
+        return slope
 
 
 class CustomVjp:
-    """jax.custom_vjp for eager NumPy: the function, and its rules where a test can call them."""
+    """The function by its rules: forward gives (value, residuals), backward one cotangent of each free argument."""
 
-    def __init__(self, function, nondiff_argnums=()):
-        self.function, self.fixed = function, len(nondiff_argnums)
+    def __init__(self, function, fixed):
+        self.function, self.fixed = function, fixed
 
     def defvjp(self, forward, backward):
         self.forward, self.backward = forward, backward
 
     def __call__(self, *arguments):
-        return self.function(*arguments)
+        if not torch.is_grad_enabled():
+            return self.function(*arguments)  # inside a rule that is not differentiated itself
+        fixed, free, rules = arguments[: self.fixed], arguments[self.fixed :], self
 
-    def vjp(self, g, *arguments):
-        fixed, free = arguments[: self.fixed], arguments[self.fixed :]
-        value, kept = self.forward(*fixed, *free)
-        return value, self.backward(*fixed, kept, g)
+        class Rule(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, *given):
+                value, kept = rules.forward(*fixed, *given)
+                assert torch.equal(value, rules.function(*fixed, *given))  # without derivatives it is the function
+                same = zip(kept if isinstance(kept, tuple) else (kept,), given)
+                assert all(x is y for x, y in same)  # residuals are the free arguments in this module
+                ctx.save_for_backward(*given)
+                return value.clone()
+
+            @staticmethod
+            def backward(ctx, g):
+                given = ctx.saved_tensors
+                kept = given if len(given) > 1 else given[0]
+                found = rules.backward(*fixed, kept, g)
+                assert isinstance(found, tuple) and len(found) == len(given)
+                assert all(slope.shape == x.shape for slope, x in zip(found, given))
+                return found
+
+        return Rule.apply(*free)
+
+
+def numpy_functions():
+    found = types.ModuleType("jax.numpy")
+    found.reshape, found.ravel, found.concatenate, found.trace = torch.reshape, torch.ravel, torch.cat, torch.trace
+    found.sum = lambda x, axis: torch.sum(x, axis)
+    found.eye = lambda n: torch.eye(n, dtype=torch.float64)
+    found.zeros = lambda shape: torch.zeros(shape, dtype=torch.float64)
+    return found
 
 
 @pytest.fixture
-def ej(monkeypatch):
+def jax(monkeypatch):
+    """(jax, esscher.jax, how arrays are made)."""
     if real is not None:
-        pytest.skip("JAX is there: test_with_jax tests the module")
-    fake, numpy = types.ModuleType("jax"), types.ModuleType("jax.numpy")
-    fake.custom_vjp = CustomVjp
-    fake.ShapeDtypeStruct = lambda shape, dtype: (shape, dtype)
-    fake.pure_callback = lambda f, like, *arguments, vectorized: f(*arguments)
-    for name in ("reshape", "eye", "sum", "trace", "concatenate", "ravel"):
-        setattr(numpy, name, getattr(np, name))
+        real.config.update("jax_enable_x64", True)
+        return real, importlib.import_module("esscher.jax"), real.numpy.asarray
+    fake = types.ModuleType("jax")
+    for name in ("ShapeDtypeStruct", "pure_callback", "custom_vjp", "grad"):
+        setattr(fake, name, getattr(StandIn, name))
     monkeypatch.setitem(sys.modules, "jax", fake)
-    monkeypatch.setitem(sys.modules, "jax.numpy", numpy)
+    monkeypatch.setitem(sys.modules, "jax.numpy", numpy_functions())
+    monkeypatch.delitem(sys.modules, "esscher.jax", raising=False)
+    module = importlib.import_module("esscher.jax")
+    monkeypatch.setattr(module, "np", types.SimpleNamespace(**{**vars(np), "asarray": as_host}))
+    yield fake, module, lambda x: torch.tensor(np.asarray(x, dtype=np.float64))
     sys.modules.pop("esscher.jax", None)
-    yield importlib.import_module("esscher.jax")
-    sys.modules.pop("esscher.jax", None)
+
+
+def as_host(x, dtype):
+    """np.asarray; a dtype of torch names the same one of NumPy."""
+    return np.asarray(x, dtype=str(dtype).rpartition(".")[2] if isinstance(dtype, torch.dtype) else dtype)
 
 
 RNG = np.random.default_rng(0)
-A, X, W = RNG.normal(size=(3, 3, 2))
+Z, MU = RNG.normal(size=(3, 2)), es.Mixture([1, 2], [es.Gaussian(np.eye(2), [1.0, 0.0]), es.Rademacher(2)])
 
 
-def slope(f, x, v, h=1e-4):
-    return (f(x + h * v) - f(x - h * v)) / (2 * h)
+def check(jax, array, f, x, rel=1e-6):
+    """grad and grad of grad of a scalar function, along a direction, against differences of values."""
+    v, h = RNG.normal(size=np.shape(x)), 1e-3
+
+    def along(g):  # of order 4
+        return (8 * (g(h) - g(-h)) - (g(2 * h) - g(-2 * h))) / (12 * h)
+
+    first = lambda y: (jax.grad(f)(array(y)) * array(v)).sum()  # noqa: E731
+    value = float(first(x))
+    assert value == pytest.approx(along(lambda s: float(f(array(x + s * v)))), rel=rel, abs=1e-9)
+    second = float((jax.grad(lambda y: (jax.grad(f)(y) * array(v)).sum())(array(x)) * array(v)).sum())
+    assert second == pytest.approx(along(lambda s: float(first(x + s * v))), rel=10 * rel, abs=1e-7)
 
 
-def test_rules_of_measures(ej):
-    mu = es.Mixture([1, 2], [es.Gaussian(np.eye(2), [1.0, 0.0]), es.Rademacher(2)])
-    value, (back,) = ej._tilted_mean.vjp(X, mu, A)
-    np.testing.assert_allclose(value, mu.tilted_mean(A))
-    assert np.sum(back * W) == pytest.approx(np.sum(X * slope(mu.tilted_mean, A, W)), rel=1e-6)
-    _, (in_a, in_v) = ej._cov_times.vjp(X, mu, A, W)
-    f = lambda a: np.sum(X * ej._cov_times(mu, a, W))  # noqa: E731
-    assert np.sum(in_a * W) == pytest.approx(slope(f, A, W), rel=1e-6)
-    np.testing.assert_allclose(in_v, ej._cov_times(mu, A, X))
+def test_attention_on_measures(jax):
+    jx, ej, array = jax
+    U, V = 0.5 * np.eye(2) + 0.1, RNG.normal(size=(2, 2))
+    found = ej.attention(MU, array(Z), array(U), array(V))
+    np.testing.assert_allclose(np.asarray(found), es.Attention(U=U, V=V)(MU, Z), rtol=1e-12)
+    np.testing.assert_allclose(np.asarray(ej.attention(MU, array(Z), array(U))), MU.tilted_mean(Z @ U.T), rtol=1e-12)
+    check(jx, array, lambda u: (ej.attention(MU, array(Z), u, array(V)) ** 2).sum(), U)
+    check(jx, array, lambda z: (ej.attention(MU, z, array(U)) ** 2).sum(), Z)
+    check(jx, array, lambda v: (ej.attention(MU, array(Z), array(U), v) ** 2).sum(), V)
 
 
-def test_rules_of_finite_prompts(ej):
-    t = np.array([0.5, 2.0])
-    for which in range(4):
-        _, (back,) = ej._node.vjp(np.ones(2), 50, which, t)
-        np.testing.assert_allclose(back, slope(lambda x: ej._node(50, which, x), t, 1.0), rtol=1e-5)
-    head, mu = es.Attention(U=0.5 * np.eye(2)), es.Gaussian(np.eye(2))
-    found = ej.mean_square_error(np.eye(2), X, 50, 0.5 * np.eye(2))
-    np.testing.assert_allclose(found, [es.mean_square_error(mu, head, z, 50).value for z in X], rtol=1e-9)
+def test_errors_of_finite_prompts(jax):
+    jx, ej, array = jax
+    U, G = np.array([[0.5, 0.1], [0.0, 0.7]]), np.array([[1.0, 0.3], [0.3, 0.8]])
+    found = ej.mean_square_error(array(G), array(Z), 50, array(U))
+    want = [es.mean_square_error(es.Gaussian(G), es.Attention(U=U), z, 50).value for z in Z]
+    np.testing.assert_allclose(np.asarray(found), want, rtol=1e-9)
+    check(jx, array, lambda u: ej.mean_square_error(array(G), array(Z), 50, u, array(np.eye(2))).sum(), U, rel=1e-5)
+    check(jx, array, lambda g: ej.mean_square_error(g, array(Z), 50, array(U)).sum(), G, rel=1e-5)
 
 
-def test_rules_of_risks(ej):
+def test_risks_of_heads(jax):
+    jx, ej, array = jax
     task = es.LinearRegressionTask(1)
-    f, theta, v = es.risk_function(task, 20), RNG.normal(size=6), RNG.normal(size=6)
-    at = es.Readout(theta[:4].reshape(2, 2), theta[4:])
-    value, (back,) = ej._risk.vjp(np.array(1.0), f, theta)
-    assert float(value) == f(at) == float(ej.risk(task, at.U, at.r, 20, function=f))
-    assert back @ v == pytest.approx(slope(lambda x: float(ej._risk(f, x)), theta, v), rel=1e-6)
-    _, (second,) = ej._risk_slope.vjp(v, f, theta)
-    np.testing.assert_allclose(second, slope(lambda x: ej._risk_slope(f, x), theta, v), rtol=1e-4, atol=1e-7)
+    f, U, r = es.risk_function(task, 20), RNG.normal(size=(2, 2)), RNG.normal(size=2)
+    assert float(ej.risk(task, array(U), array(r), 20, function=f)) == f(es.Readout(U, r))
+    assert float(ej.risk(task, array(U), array(r), 20)) == pytest.approx(f(es.Readout(U, r)))
+    check(jx, array, lambda u: ej.risk(task, u, array(r), 20, function=f), U, rel=1e-5)
+    check(jx, array, lambda x: ej.risk(task, array(U), x, 20, function=f), r, rel=1e-5)
+    # Two heads, on prompts that are drawn once in single precision.
+    two, out = np.stack([U, -U]), np.stack([r, -r])
+    f = es.risk_function(task, 20, draws=64)
+    slope = jx.grad(lambda u: ej.risk(task, u, array(out), 20, function=f))(array(two))
+    expected = f.gradient([es.Readout(U, r), es.Readout(-U, -r)])[1]
+    np.testing.assert_allclose(np.asarray(slope.detach() if real is None else slope), [head.U for head in expected])
+
+
+def test_risks_of_layers(jax):
+    jx, ej, array = jax
+    task = es.DenoisingTask([[1.0], [-1.0]], gamma=0.5, xi=0.5)
+    U, V, W = np.array([[1.2]]), np.array([[0.4]]), np.array([[0.1]])
+    found = ej.layer_risk(task, es.Layer(array(U), array(V), array(W)), es.inf)
+    assert float(found) == pytest.approx(es.risk(task, es.Layer(U, V, W), es.inf).value, rel=1e-9)
+    check(jx, array, lambda u: ej.layer_risk(task, es.Layer(u, array(V)), 10), U, rel=1e-5)
+    both = lambda u: es.Layer([u, array(V)], [array(V), array(U)], None, ["softmax", "linear"])  # noqa: E731
+    check(jx, array, lambda u: ej.layer_risk(task, both(u), 10, draws=200), U, rel=1e-5)
 
 
 def test_without_jax_only_its_module_is_missing():
@@ -97,18 +188,3 @@ def test_without_jax_only_its_module_is_missing():
     sys.modules.pop("esscher.jax", None)
     with pytest.raises(ImportError, match="jax"):
         importlib.import_module("esscher.jax")
-
-
-@pytest.mark.skipif(real is None, reason="needs JAX")
-def test_with_jax():
-    real.config.update("jax_enable_x64", True)
-    ej = importlib.import_module("esscher.jax")
-    mu, f = es.Rademacher(2), es.risk_function(es.LinearRegressionTask(1), 20)
-    y = lambda U: ej.attention(mu, X, U).sum()  # noqa: E731
-    U, V = 0.3 * np.eye(2), RNG.normal(size=(2, 2))
-    np.testing.assert_allclose(np.sum(real.grad(y)(U) * V), slope(lambda u: float(y(u)), U, V), rtol=1e-6)
-    second = real.grad(lambda u: (real.grad(y)(u) * V).sum())(U)
-    np.testing.assert_allclose(np.sum(second * V), slope(lambda u: float((real.grad(y)(u) * V).sum()), U, V), rtol=1e-5)
-    theta = RNG.normal(size=6)
-    g = real.grad(lambda x: ej._risk(f, x))(theta)
-    np.testing.assert_allclose(g, np.concatenate([p.ravel() for p in f.gradient(ej._readout(theta))[1]]), rtol=1e-10)

@@ -131,9 +131,22 @@ def test_gradient_by_differences(task, length):
 
 
 def test_risk_with_its_gradient():
-    value, slope = es.risk(DENOISING, POSTERIOR, es.inf, gradient=True)
+    value, slope, error = es.risk(DENOISING, POSTERIOR, es.inf, gradient=True)
     assert value == es.risk(DENOISING, POSTERIOR, es.inf) and isinstance(slope, es.Layer)
     assert max(abs(matrix).max() for matrix in slope[:3]) < 1e-8  # nothing is better at L = inf
+    assert error.kinds == "softmax" and all(np.all(matrix == 0) for matrix in error[:3])  # a lattice: nothing is drawn
+
+
+def test_the_gradient_of_drawn_layers_has_an_error_that_holds():
+    """Two softmax heads have no formula: against differences of the risk on other prompts."""
+    two = es.Layer([np.array([[0.8]]), np.array([[-0.3]])], [np.array([[0.5]]), np.array([[0.4]])], np.array([[0.1]]))
+    _, slope, error = es.risk(DENOISING, two, 6, gradient=True, draws=2000)
+    h, steps = 0.05, (1, -1)
+    up, down = (es.risk(DENOISING, two._replace(U=[two.U[0] + s * h, two.U[1]]), 6, draws=40000, seed=3) for s in steps)
+    by_hand, sure = (up.value - down.value) / (2 * h), float(error.U[0][0, 0])
+    assert 0 < sure < 0.05
+    assert abs(float(slope.U[0][0, 0]) - by_hand) < 6 * (sure + np.hypot(up.std_error, down.std_error) / (2 * h)) + h**2
+    assert repr(es.LayerGradient(up, slope, error)).endswith("2 heads)")
 
 
 def test_the_best_layer_of_an_infinite_prompt_is_the_posterior_mean():

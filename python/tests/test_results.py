@@ -16,6 +16,7 @@ I = np.eye(2)
 MU, HEAD = es.Gaussian(I), es.Attention(U=0.5 * I)
 TASK = es.LinearRegressionTask(2, noise_variance=0.1)
 X = np.random.default_rng(0).normal(size=(2, 200, 4))
+DENOISING, LAYER = es.DenoisingTask([[1.0], [-1.0]], gamma=0.5, xi=0.5), es.Layer(np.array([[2.0]]), np.array([[0.5]]))
 
 RESULTS = {
     "concentration": es.concentration(MU, HEAD, MU, [10, 100, 1000]),
@@ -35,12 +36,21 @@ RESULTS = {
     "universal": es.universal(100, 1.0),
     "prompt gradients": es.mean_square_error(MU, HEAD, [1.0, 0.0], 20, gradient=True)[1],
     "risk gradient": es.risk(TASK, es.balanced_start(TASK), 20, gradient=True),
+    "risk slopes": es.risk(TASK, es.balanced_start(TASK), 20, gradient=True).gradient,
+    "several heads": es.risk(TASK, [es.balanced_start(TASK)] * 2, 20, gradient=True, draws=64),
+    "attended": es.attend(MU, HEAD, [1.0, 0.0], 20),
+    "score functions": es.universal(20, MU, HEAD, [1.0, 0.0]),
+    "optimum": es.optimum(DENOISING, [20, es.inf], restarts=1, draws=200),
+    "layer gradient": es.risk(DENOISING, LAYER, 20, gradient=True),
     "gradients": HEAD.vjp(MU, [1.0, 0.0], [1.0, 0.0]),
     "head gradients": es.MultiHead([HEAD, HEAD], np.ones((2, 4))).vjp(MU, [1.0, 0.0], [1.0, 0.0]),
 }
 # They compare by what they hold.
-VALUES = ("estimate", "universal", "risk gradient", "gradients", "head gradients")
-PICTURES = ["concentration", "slow", "flow", "compare", "train", "heads", "sweep", "moments"]
+VALUES = (
+    "estimate", "universal", "risk gradient", "several heads", "score functions", "layer gradient", "gradients",
+    "head gradients",
+)
+PICTURES = ["concentration", "slow", "flow", "compare", "train", "heads", "sweep", "moments", "optimum"]
 
 
 def same(a, b):
@@ -64,6 +74,13 @@ def test_results_come_back_from_files_pickles_and_copies(name, tmp_path):
         assert type(again) is type(result) and repr(again) == repr(result)
         assert same(tuple(again) if isinstance(again, tuple) else vars(again), tuple(result) if isinstance(result, tuple) else vars(result))
     json.loads((tmp_path / "result.json").read_text(), parse_constant=lambda text: pytest.fail(f"{text} is no JSON"))
+
+
+def test_no_kind_of_result_is_left_out():
+    from esscher.results import Result
+
+    kinds = {name for name, kind in Result._kinds.items() if not kind.__module__.startswith("esscher.torch")}
+    assert kinds <= {type(result).__name__ for result in RESULTS.values()}
 
 
 @pytest.mark.parametrize("name", RESULTS)

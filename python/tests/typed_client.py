@@ -48,7 +48,7 @@ def main() -> Tuple[float, es.Estimate]:
     assert es.risk(Mean(), at, 5, draws=10).engine == "quadrature"
     task = es.DenoisingTask([[1.0], [-1.0]], gamma=0.5, xi=0.5)
     layer = es.Layer(U=np.eye(1), V=np.eye(1), kinds="linear")
-    value, slope = es.risk(task, layer, 5, gradient=True)
+    value, slope, _ = es.risk(task, layer, 5, gradient=True)
     assert isinstance(slope, es.Layer) and value.value > es.reference_risks(task, 5).bayes.value
     best: es.Optimum = es.optimum(task, [es.inf], restarts=1)
     assert best.rows[0].risk < value.value

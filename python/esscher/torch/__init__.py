@@ -10,7 +10,7 @@ are measures of tensors, whose parameters have gradients too. ``et.record`` writ
 
 from .attention import Attention, attention
 from .calls import Call
-from .finite import expected_output, mean_square_error, risk, universal
+from .finite import expected_output, layer_risk, mean_square_error, risk, universal
 from .measures import Empirical, Gaussian, tilted_mean
 from .recording import Recording, record
 from .replacing import replace
@@ -19,6 +19,6 @@ from .weights import from_state_dict, readouts, to_state_dict
 
 __all__ = [
     "Attention", "Call", "Empirical", "Gaussian", "Recording", "Trainer", "TwinTraining", "attention", "draw_batch",
-    "expected_output", "from_state_dict", "mean_square_error", "readouts", "record", "replace", "risk", "tilted_mean",
-    "to_state_dict", "universal",
+    "expected_output", "from_state_dict", "layer_risk", "mean_square_error", "readouts", "record", "replace", "risk",
+    "tilted_mean", "to_state_dict", "universal",
 ]

@@ -8,11 +8,11 @@ from typing import Any, Optional, Tuple, Union
 import numpy as np
 
 from .. import _esscher
-from ..errors import CapabilityError
+from ..errors import CapabilityError, DimensionError
 from ..gradients import RiskFunction, risk_function, tables
-from ..icl import Readout
+from ..layers import ContextTask, Layer
 from ..measures import measure
-from ..rules import hessian_times, node_slope
+from ..rules import FlatRisk, flat_layer_risk, flat_risk, hessian_times, node_slope
 from ..types import Length
 from .measures import AnyLaw, Gaussian
 from .tensors import Tensor, tensor_like, to_numpy, torch
@@ -111,40 +111,34 @@ def mean_square_error(
 
 
 class _Risk(torch.autograd.Function):  # type: ignore[misc]
+    """A risk of all parameters in one vector theta [p]."""
+
     @staticmethod
-    def forward(ctx: Any, U: Tensor, r: Tensor, f: RiskFunction) -> Tensor:
-        ctx.save_for_backward(U, r)
+    def forward(ctx: Any, theta: Tensor, f: FlatRisk) -> Tensor:
+        ctx.save_for_backward(theta)
         ctx.f = f
-        return tensor_like(f(Readout(to_numpy(U), to_numpy(r))), U)
+        return tensor_like(f(to_numpy(theta))[0], theta)
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Any:
-        U, r = ctx.saved_tensors
-        dU, dr = _RiskSlope.apply(U, r, ctx.f)
-        return g * dU, g * dr, None
+        (theta,) = ctx.saved_tensors
+        return g * _RiskSlope.apply(theta, ctx.f), None
 
 
 class _RiskSlope(torch.autograd.Function):  # type: ignore[misc]
     @staticmethod
-    def forward(ctx: Any, U: Tensor, r: Tensor, f: RiskFunction) -> Any:
-        ctx.save_for_backward(U, r)
+    def forward(ctx: Any, theta: Tensor, f: FlatRisk) -> Tensor:
+        ctx.save_for_backward(theta)
         ctx.f = f
-        slope = f.gradient(Readout(to_numpy(U), to_numpy(r)))[1]
-        return tensor_like(slope.U, U), tensor_like(slope.r, r)
+        return tensor_like(f(to_numpy(theta))[1], theta)
 
     @staticmethod
-    def backward(ctx: Any, gU: Tensor, gr: Tensor) -> Any:
-        """The Hessian is symmetric, so this is the derivative of the gradient along (gU, gr)."""
-        U, r = ctx.saved_tensors
-        D = r.numel()
-
-        def slope(x: Any) -> Any:
-            found = ctx.f.gradient(Readout(x[: D * D].reshape(D, D), x[D * D :]))[1]
-            return np.concatenate([found.U.ravel(), found.r])
-
-        at, v = (np.concatenate([to_numpy(x).ravel(), to_numpy(y)]) for x, y in ((U, r), (gU, gr)))
-        product = hessian_times(slope, at, v)
-        return tensor_like(product[: D * D].reshape(D, D), U), tensor_like(product[D * D :], r), None
+    def backward(ctx: Any, g: Tensor) -> Any:
+        """The Hessian is symmetric, so this is the derivative of the gradient along g."""
+        (theta,) = ctx.saved_tensors
+        f: FlatRisk = ctx.f
+        product = hessian_times(lambda x: f(x)[1], to_numpy(theta), to_numpy(g))
+        return tensor_like(product, theta), None
 
 
 def risk(
@@ -157,10 +151,12 @@ def risk(
     function: Optional[RiskFunction] = None,
     **options: Any,
 ) -> Tensor:
-    """R_L(U, r), half the mean squared error of one head on prompts of this length, exact over the tokens.
+    """R_L(U, r), half the mean squared error of heads on prompts of this length.
 
     U [D,D] and r [D], the last row of V, are tensors of the graph; gradients of first and second order. options are those
-    of ``esscher.risk_function``. In a loop make the function once and give it: its tables are kept.
+    of ``esscher.risk_function``. In a loop make the function once and give it: its tables are kept. One head is exact
+    over the tokens. H heads are U [H,D,D] and r [H,D]; their prompts are drawn, the same at every call, in single
+    precision: second derivatives have about three digits.
 
     >>> import torch, esscher as es, esscher.torch as et
     >>> task = es.LinearRegressionTask(2)
@@ -171,4 +167,34 @@ def risk(
     (torch.Size([3, 3]), torch.Size([3]))
     """
     f = risk_function(task, length, kind=kind, **options) if function is None else function
-    return _Risk.apply(U, r, f)
+    return _Risk.apply(torch.cat([U.reshape(-1), r.reshape(-1)]), flat_risk(f, tuple(U.shape)))
+
+
+def layer_risk(task: ContextTask, layer: Layer, length: Length, **options: Any) -> Tensor:
+    """The risk of a ``Layer`` of tensors on a task beyond regression; gradients of first and second order.
+
+    Exact over the tokens for one softmax head or linear ones, else over prompts that are the same at every call. options
+    are draws, engine and seed, as in ``esscher.risk``.
+
+    >>> import torch, esscher as es, esscher.torch as et
+    >>> task = es.DenoisingTask([[1.0], [-1.0]], gamma=0.5, xi=0.5)
+    >>> U = torch.tensor([[1.0]], dtype=torch.float64, requires_grad=True)
+    >>> et.layer_risk(task, es.Layer(U, 0.5 * torch.ones_like(U)), es.inf).backward()
+    >>> bool(U.grad < 0)      # the best one is 2
+    True
+    """
+    D, m = task.token_dim, task.out_dim
+    U, V = ([x] if torch.is_tensor(x) and x.dim() == 2 else list(x) for x in (layer.U, layer.V))
+    kinds = [layer.kinds] * len(U) if isinstance(layer.kinds, str) else list(layer.kinds)
+    W = torch.zeros(m, D, dtype=U[0].dtype) if layer.W is None else layer.W
+    parts = [_rows("W", W, m, D)]
+    for u, v in zip(U, V):
+        parts += [_rows("U", u, D, D), _rows("V", v, m, D)]
+    return _Risk.apply(torch.cat([part.reshape(-1) for part in parts]), flat_layer_risk(task, kinds, length, **options))
+
+
+def _rows(name: str, x: Tensor, rows: int, cols: int) -> Tensor:
+    """The last rows, which act."""
+    if x.dim() != 2 or x.shape[1] != cols or x.shape[0] not in (rows, cols):
+        raise DimensionError(f"layer_risk: {name} has shape {list(x.shape)}, expected [{rows},{cols}]")
+    return x[x.shape[0] - rows :]
