@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -36,6 +37,7 @@ struct HeadsArguments {
   std::string export_file;
   std::vector<Index> windows = {8, 16, 32, 64};
   Index sinks = 1;
+  Index heavy = 0;
   std::vector<Index> budgets;
   Index gap = -1;
   std::optional<double> rotary;
@@ -56,6 +58,7 @@ HeadOptions options_of(const HeadsArguments& arguments, const Globals& globals) 
   options.windows = arguments.windows;
   if (options.windows == std::vector<Index>{0}) options.windows.clear();
   options.sinks = arguments.sinks;
+  options.heavy = arguments.heavy;
   options.budgets = arguments.budgets;
   options.gap = arguments.gap;
   return options;
@@ -87,7 +90,7 @@ std::string run_config(const HeadsArguments& arguments) {
       "[heads]\nfile = \"{}\"\nscale = {}\ncausal = \"{}\"\ncomponents = [{}]\n"
       "queries = {}\nat = [{}]\ntolerance = {}\nwindows = [{}]\nsinks = {}\nrotary = {}\n"
       "layout = \"{}\"\nsliding = {}\nsoftcap = {}\nsink = {}\nalibi = {}\nbudget = [{}]\ngap = "
-      "{}\n",
+      "{}\n{}",
       arguments.file, arguments.scale ? to_text(*arguments.scale) : "\"file\"",
       arguments.causal ? "yes" : (arguments.no_causal ? "no" : "file"),
       fmt::join(arguments.components, ", "), arguments.queries, fmt::join(arguments.at, ", "),
@@ -96,7 +99,9 @@ std::string run_config(const HeadsArguments& arguments) {
                        : "\"file\"",
       arguments.layout.empty() ? "file" : arguments.layout, or_file(arguments.sliding),
       or_file(arguments.softcap), or_file(arguments.sink), or_file(arguments.alibi),
-      fmt::join(arguments.budgets, ", "), arguments.gap);
+      fmt::join(arguments.budgets, ", "), arguments.gap,
+      // A run without heavy keys is the same as one that was begun before there were any.
+      arguments.heavy > 0 ? fmt::format("heavy = {}\n", arguments.heavy) : "");
 }
 
 std::string heads_text(const std::vector<HeadDiagnosis>& heads) {
@@ -160,8 +165,20 @@ void add_plan(const std::vector<HeadDiagnosis>& heads, const HeadsArguments& arg
   if (!arguments.plan_file.empty()) write_text(arguments.plan_file, plan_text(plan.plan));
 }
 
+// Heavy keys are chosen by the queries before them.
+void check_heavy(const std::vector<Head>& heads, const HeadsArguments& arguments) {
+  const auto weighs = [](const Head& head) { return head.has_whole_text() && head.rules.none(); };
+  if (arguments.heavy > 0 && std::none_of(heads.begin(), heads.end(), weighs)) {
+    throw ConfigError(fmt::format(
+        "heads: --heavy is {}, but no head of {} is causal with a query for every key, expected "
+        "such a head, whose earlier queries weigh the keys (see --causal)",
+        arguments.heavy, arguments.file));
+  }
+}
+
 void run_heads(const HeadsArguments& arguments, const Globals& globals) {
   const std::vector<Head> heads = load_heads(arguments.file, file_options(arguments));
+  check_heavy(heads, arguments);
   const Cells<HeadDiagnosis> cells = diagnosis_cells(heads, options_of(arguments, globals));
   if (globals.dry_run) {
     // Heads of a file mostly have one size.
@@ -216,6 +233,10 @@ void add_heads(const Command& app, Globals& globals) {
   verb.option("--window", arguments->windows, "exact keys to try before a tail (0: none)")
       .delimiter(',');
   verb.option("--sinks", arguments->sinks, "of them, the first keys of the prompt");
+  verb.option(
+          "--heavy", arguments->heavy,
+          "also try windows that keep so many more keys: those that earlier queries weighed most")
+      .between(0, 1000000);
   verb.option("--rotary", arguments->rotary, "base of rotary positions (default: the file's)")
       .positive();
   verb.option("--rotary-pairs", arguments->rotary_pairs, "interleaved or halves")

@@ -350,6 +350,9 @@ void check_options(const Head& head, const HeadOptions& options) {
   if (options.sinks < 0) {
     throw_argument(where, "sinks", std::to_string(options.sinks), "at least 0");
   }
+  if (options.heavy < 0) {
+    throw_argument(where, "heavy", std::to_string(options.heavy), "at least 0");
+  }
   if (!(options.tolerance > 0)) {
     throw_argument(where, "tolerance", to_text(options.tolerance), "a positive number");
   }

@@ -91,6 +91,7 @@ struct CostRow {
 struct WindowRow {
   Index w = 0;  // exact keys, the sinks among them
   Tail tail = Tail::finite;
+  std::optional<Index> heavy = {};  // heavy keys beside them; absent: none
   double lin = 0, lin_c = 0;
   // lin_c if the keys behind the window were Gaussian, exactly (heads/window_control.h), relative to
   // the measured |T - Vbar|; absent for tails that are not one Gaussian and out of reach.
@@ -102,6 +103,7 @@ struct WindowRow {
   static void columns(Row& row, Column&& column) {
     column("w", row.w, "tokens", "exact keys: the sinks and the last ones");
     column("tail", row.tail, "", "what stands for the other keys");
+    column("heavy", row.heavy, "tokens", "heavy keys that are kept beside them; absent: none");
     column("lin", row.lin, "", "error relative to |T|");
     column("lin_c", row.lin_c, "", "error relative to |T - mean V|");
     column("control_lin_c", row.control_lin_c, "",

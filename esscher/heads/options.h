@@ -18,6 +18,9 @@ struct HeadOptions {
   double tolerance = 0.1;  // a lin_c up to this counts as linear
   std::vector<Index> windows = {8, 16, 32, 64};  // exact keys to try (heads/window.h); empty: none
   Index sinks = 1;                               // of them, the first keys of the prompt
+  // Also try windows that keep so many heavy keys beside them (heads/window.h), where a causal head
+  // has a query for every key, as a decoding loop has; 0: none.
+  Index heavy = 0;
   // Memories to compare methods in (heads/budget.h), in keys; empty: no comparison.
   std::vector<Index> budgets = {};
   Index gap = -1;  // queries between calibration and test; below 0: an eighth of them, at most 64

@@ -33,7 +33,8 @@ class WindowPass {
  public:
   WindowPass(const Head& head, WindowOptions options, std::vector<Tail> tails,
              const std::vector<PromptResult>& results)
-      : window_(head.dk, head.dv, std::move(options)),
+      : head_(head),
+        window_(head.dk, head.dv, std::move(options)),
         tails_(std::move(tails)),
         results_(results),
         errors_(tails_.size()),
@@ -51,7 +52,7 @@ class WindowPass {
     while (at < keys.rows() && next_ < order_.size()) {
       const auto end = static_cast<Index>(results_[order_[next_]].n);
       const Index stop = std::min(keys.rows(), end - first);
-      window_.push(keys.middleRows(at, stop - at), values.middleRows(at, stop - at));
+      push(keys.middleRows(at, stop - at), values.middleRows(at, stop - at));
       at = stop;
       while (next_ < order_.size() && static_cast<Index>(results_[order_[next_]].n) == first + at) {
         evaluate(order_[next_++]);
@@ -62,6 +63,19 @@ class WindowPass {
   [[nodiscard]] const std::vector<Errors>& errors() const { return errors_; }
 
  private:
+  // Heavy keys are chosen by every query of the text, each after its own key.
+  void push(const MatrixView& keys, const MatrixView& values) {
+    if (window_.options().heavy == 0) {
+      window_.push(keys, values);
+      return;
+    }
+    const Matrix a = head_.scale * head_.Q(window_.count(), keys.rows());
+    for (Index l = 0; l < keys.rows(); ++l) {
+      window_.push(keys.row(l), values.row(l));
+      window_.attend(a.row(l).transpose());
+    }
+  }
+
   void evaluate(std::size_t i) {
     const PromptResult& query = results_[i];
     const WindowParts parts = window_.parts(query.a);
@@ -81,6 +95,7 @@ class WindowPass {
     }
   }
 
+  const Head& head_;
   WindowedHead window_;
   std::vector<Tail> tails_;
   const std::vector<PromptResult>& results_;
@@ -103,7 +118,7 @@ void run(const Head& head, const std::vector<PromptResult>& results, std::vector
 }
 
 WindowRow row_of(const Head& head, const std::vector<PromptResult>& results, Index w, Tail tail,
-                 Index components, const Errors& errors) {
+                 Index heavy, Index components, const Errors& errors) {
   std::vector<double> norms;
   std::vector<double> signals;
   for (const PromptResult& query : results) {
@@ -115,9 +130,11 @@ WindowRow row_of(const Head& head, const std::vector<PromptResult>& results, Ind
                 .lin = median_ratio(errors.errors, norms, norms),
                 .lin_c = median_ratio(errors.errors, signals, norms)};
   if (!errors.controls.empty()) row.control_lin_c = median(errors.controls);
+  if (heavy > 0) row.heavy = heavy;
   const Index pair = head.dk + head.dv;
-  row.state = w * pair + tail_state(tail, head.dk, head.dv, components);
-  row.multiply_adds = w * pair + tail_multiply_adds(tail, head.dk, head.dv, components);
+  const Index weighing = heavy > 0 ? 2 * (w + heavy) : 0;  // how each exact key was weighed
+  row.state = (w + heavy) * pair + weighing + tail_state(tail, head.dk, head.dv, components);
+  row.multiply_adds = (w + heavy) * pair + tail_multiply_adds(tail, head.dk, head.dv, components);
   return row;
 }
 
@@ -129,29 +146,36 @@ std::vector<WindowRow> window_rows(const Head& head, const HeadOptions& options,
   struct Plan {
     Index w;
     std::vector<Tail> tails;
+    Index heavy;
     Index components;
   };
   std::vector<Plan> plans;
   std::vector<WindowPass> passes;
-  const auto add = [&](Index w, Tail tail, const std::vector<Tail>& tails, Index components) {
-    WindowOptions window{.window = w, .sinks = std::min(options.sinks, w), .tail = tail};
+  const auto add = [&](Index w, Tail tail, const std::vector<Tail>& tails, Index heavy,
+                       Index components) {
+    WindowOptions window{
+        .window = w, .sinks = std::min(options.sinks, w), .heavy = heavy, .tail = tail};
     if (tail == Tail::mixture) window.mixture = mixture;
     if (tail == Tail::rotary) window.rotary = head.rotary;
-    plans.push_back({w, tails, components});
+    plans.push_back({w, tails, heavy, components});
     passes.emplace_back(head, std::move(window), tails, results);
   };
   for (const Index w : options.windows) {
     if (w >= head.n) continue;
-    add(w, Tail::finite, one_gaussian(), 1);
-    if (mixture) add(w, Tail::mixture, {Tail::mixture}, mixture->size());
-    if (head.rotary) add(w, Tail::rotary, {Tail::rotary}, 1);
+    add(w, Tail::finite, one_gaussian(), 0, 1);
+    if (mixture) add(w, Tail::mixture, {Tail::mixture}, 0, mixture->size());
+    if (head.rotary) add(w, Tail::rotary, {Tail::rotary}, 0, 1);
+    const bool weighed = options.heavy > 0 && head.has_whole_text();
+    if (weighed && w + options.heavy < head.n) {
+      add(w, Tail::finite, {Tail::finite}, options.heavy, 1);
+    }
   }
   run(head, results, passes);
   std::vector<WindowRow> rows;
   for (std::size_t p = 0; p < passes.size(); ++p) {
     for (std::size_t t = 0; t < plans[p].tails.size(); ++t) {
-      rows.push_back(row_of(head, results, plans[p].w, plans[p].tails[t], plans[p].components,
-                            passes[p].errors()[t]));
+      rows.push_back(row_of(head, results, plans[p].w, plans[p].tails[t], plans[p].heavy,
+                            plans[p].components, passes[p].errors()[t]));
     }
   }
   return rows;
@@ -194,7 +218,7 @@ std::vector<WindowLengthRow> window_length_rows(const Head& head, const HeadOpti
     pass.front().add_chunk(keys.topRows(n), values.topRows(n));
     for (std::size_t t = 0; t < one_gaussian().size(); ++t) {
       const WindowRow row =
-          row_of(head, queries, w, one_gaussian()[t], 1, pass.front().errors()[t]);
+          row_of(head, queries, w, one_gaussian()[t], 0, 1, pass.front().errors()[t]);
       rows.push_back({.n = n, .w = w, .tail = row.tail, .lin_c = row.lin_c});
     }
   }
@@ -216,10 +240,11 @@ std::string window_verdict(const std::vector<WindowRow>& rows, double tolerance,
                               std::to_string(row.state) +
                               " numbers instead of n(d_k + d_v) = " + std::to_string(full_state) +
                               " (tail: " + std::string(name(row.tail)) + ")";
-  const std::string w = std::to_string(row.w);
-  if (cheapest == nullptr) return "not within tolerance beyond " + w + " keys: " + numbers;
-  if (row.tail == Tail::none) return "local, " + w + " keys suffice: " + numbers;
-  return "linear beyond " + w + " keys: " + numbers;
+  const std::string kept = std::to_string(row.w) + " keys" +
+                           (row.heavy ? " and " + std::to_string(*row.heavy) + " heavy ones" : "");
+  if (cheapest == nullptr) return "not within tolerance beyond " + kept + ": " + numbers;
+  if (row.tail == Tail::none) return "local, " + kept + " suffice: " + numbers;
+  return "linear beyond " + kept + ": " + numbers;
 }
 
 }  // namespace esscher

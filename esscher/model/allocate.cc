@@ -35,8 +35,10 @@ std::vector<Choice> hull_of(const HeadDiagnosis& head, Index sinks) {
     if (row.tail == Tail::mixture) continue;
     all.push_back({.bytes = kBytes * row.state,
                    .error = row.lin,
-                   .window = WindowOptions{
-                       .window = row.w, .sinks = std::min(sinks, row.w), .tail = row.tail}});
+                   .window = WindowOptions{.window = row.w,
+                                           .sinks = std::min(sinks, row.w),
+                                           .heavy = row.heavy.value_or(0),
+                                           .tail = row.tail}});
   }
   std::stable_sort(all.begin(), all.end(), [](const Choice& a, const Choice& b) {
     return a.bytes != b.bytes ? a.bytes < b.bytes : a.error < b.error;

@@ -232,6 +232,12 @@ void add_longer_prompts(const HeadDiagnosis& head, const std::string& id, Sectio
   }
 }
 
+// What stands beside the window: "finite", "finite, 4 heavy keys".
+std::string kept_beside(const WindowRow& row) {
+  const std::string tail(name(row.tail));
+  return row.heavy ? fmt::format("{}, {} heavy keys", tail, *row.heavy) : tail;
+}
+
 // Errors and cost of every window and tail.
 PageTable window_table(const HeadDiagnosis& head) {
   PageTable table{
@@ -240,7 +246,7 @@ PageTable window_table(const HeadDiagnosis& head) {
                             "multiply-adds"},
                 .rows = {}}};
   for (const WindowRow& row : *head.window) {
-    table.sheet.add(row.w, std::string(name(row.tail)), three_digits(row.lin_c),
+    table.sheet.add(row.w, kept_beside(row), three_digits(row.lin_c),
                     three_digits(row.control_lin_c), three_digits(row.lin), row.state,
                     row.multiply_adds);
   }
@@ -250,7 +256,7 @@ PageTable window_table(const HeadDiagnosis& head) {
 Figure window_figure(const HeadDiagnosis& head, const std::string& id, Page& page) {
   Sheet sheet{.columns = {"numbers", "error", "tail", "w"}, .rows = {}};
   for (const WindowRow& row : *head.window) {
-    sheet.add(row.state, row.lin_c, std::string(name(row.tail)), row.w);
+    sheet.add(row.state, row.lin_c, kept_beside(row), row.w);
   }
   page.datasets["window-" + id] = std::move(sheet);
   return {.id = "window-" + id,

@@ -92,6 +92,7 @@ def heads(
     tolerance: float = 0.1,
     windows: Sequence[int] = WINDOWS,
     sinks: int = 1,
+    heavy: int = 0,
     budgets: Sequence[int] = (),
     gap: int = -1,
     seed: int = 0,
@@ -118,6 +119,7 @@ def heads(
     tolerance: float = 0.1,
     windows: Sequence[int] = WINDOWS,
     sinks: int = 1,
+    heavy: int = 0,
     budgets: Sequence[int] = (),
     gap: int = -1,
     seed: int = 0,
@@ -146,6 +148,7 @@ def heads(
     tolerance: float = 0.1,
     windows: Sequence[int] = WINDOWS,
     sinks: int = 1,
+    heavy: int = 0,
     budgets: Sequence[int] = (),
     gap: int = -1,
     seed: int = 0,
@@ -169,6 +172,8 @@ def heads(
     ``layout``, with a path only: how heads are stacked, "hnd", "nhd", "bhnd" or "bnhd"; four dimensions need a name.
     queries is how many queries to use, or a list of their numbers. ``window`` has one row per number of exact keys in
     ``windows`` and per tail (see :class:`WindowedHead`), ``window_verdict`` says from which window on the rest is linear.
+    ``heavy`` adds rows that also keep so many keys, those that earlier queries weighed most, where a causal head has a
+    query for every key.
     ``budget`` compares ways to keep the prompt in the memory of ``budgets`` keys, on queries that come ``gap`` queries after
     those that some of them are fitted to (by default an eighth of the queries, at most 64).
     ``longer_prompts`` forecasts prompts of 2, 4 and 16 times the keys, and ``forecast_test`` has the whole prompt as its
@@ -192,6 +197,7 @@ def heads(
         "tolerance": tolerance,
         "windows": list(windows),
         "sinks": sinks,
+        "heavy": heavy,
         "budgets": list(budgets),
         "gap": gap,
         "seed": as_seed("heads", seed),

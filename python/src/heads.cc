@@ -22,6 +22,7 @@ HeadOptions head_options(const py::dict& given) {
   options.seed = given["seed"].cast<std::uint64_t>();
   options.windows = given["windows"].cast<std::vector<Index>>();
   options.sinks = given["sinks"].cast<Index>();
+  options.heavy = given["heavy"].cast<Index>();
   options.budgets = given["budgets"].cast<std::vector<Index>>();
   options.gap = given["gap"].cast<Index>();
   return options;

@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
 #include "esscher/base/error.h"
 #include "esscher/estimate/moments.h"
+#include "esscher/heads/diagnose.h"
 #include "esscher/heads/window_control.h"
 #include "esscher/heads/windowed_outputs.h"
 #include "esscher/universal/free_energy.h"
@@ -178,6 +180,40 @@ TEST(Window, HeavyKeysStay) {
   EXPECT_LT((heavy(at_end) - T).norm(), 0.05 * T.norm());
   EXPECT_GT((light(at_end) - T).norm(), 0.3 * T.norm());
   EXPECT_EQ(heavy(at_end), heavy.attend(at_end));
+}
+
+// The study reads a head as the decoding loop does, with every query weighing keys; a head whose
+// earlier queries are not there has no such rows.
+TEST(Window, HeavyRowsOfADiagnosisAreThoseOfALoop) {
+  const Index n = 96;
+  Prompt p = prompt_of(n, 4, 3);
+  p.keys.row(20) *= 3;
+  const Matrix Q = random_matrix(Stream(31, 70), n, 4);
+  HeadOptions options;
+  options.queries = {60, 75, 95};
+  options.components.clear();
+  options.windows = {8};
+  options.heavy = 3;
+  const Head head = make_head("h", Q, p.keys, p.values, 0.5, true);
+  const HeadDiagnosis found = diagnose(head, options);
+  const WindowRow& row = found.window->back();
+  ASSERT_EQ(row.heavy, 3);
+  EXPECT_EQ(row.tail, Tail::finite);
+  EXPECT_EQ(row.state, 11 * (4 + 3 + 2) + tail_state(Tail::finite, 4, 3));
+  const WindowOptions window{.window = 8, .sinks = 1, .heavy = 3};
+  const Matrix loop = windowed_outputs(window, Q, p.keys, p.values, 0.5);
+  std::vector<double> errors;
+  for (const Index i : options.queries) {
+    const Prompt seen{p.keys.topRows(i + 1), p.values.topRows(i + 1)};
+    const Vector T = softmax_output(seen, 0.5 * Q.row(i).transpose());
+    errors.push_back((loop.row(i).transpose() - T).norm() / T.norm());
+  }
+  std::sort(errors.begin(), errors.end());
+  EXPECT_TRUE(close(row.lin, errors[1], 1e-9));
+  const Head decode = make_head("d", Q.bottomRows(40), p.keys, p.values, 0.5, true);
+  options.queries.clear();
+  const HeadDiagnosis without = diagnose(decode, options);
+  for (const WindowRow& other : *without.window) EXPECT_FALSE(other.heavy);
 }
 
 // Without a window the expectations are the universal functions, at every length.
