@@ -15,6 +15,9 @@ constexpr double kMultiples[] = {2, 4, 16};
 // A forecast solves an integral many times; these few queries are enough for a median.
 constexpr std::size_t kForecastQueries = 5;
 
+// Scores that vary more have one key of weight 1, and the nodes of a Gaussian crowd would be too many.
+constexpr double kSharpest = 100;
+
 double deviation(const Vector& s) { return std::sqrt((s.array() - s.mean()).square().mean()); }
 
 struct Weights {
@@ -167,6 +170,7 @@ std::optional<ScoreScale> score_scale(const std::vector<Vector>& scores) {
   std::vector<Vector> varied;
   for (const Vector& s : scores) {
     if (s.size() > 2 && deviation(s) > 0) varied.push_back(s);
+    if (deviation(s) > kSharpest) return std::nullopt;
   }
   if (varied.empty()) return std::nullopt;
   ScoreScale out;

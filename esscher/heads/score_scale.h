@@ -97,7 +97,8 @@ struct ScoreScale {
 inline constexpr Index kForecastKeys = 16;
 
 // Scores of a few queries on their prompts, one vector each, in the order of the keys. Queries without
-// scores that vary are left out; nothing is left if there is none.
+// scores that vary are left out; nothing is left if there is none, or if the scores of one deviate by
+// more than 100.
 std::optional<ScoreScale> score_scale(const std::vector<Vector>& scores);
 
 }  // namespace esscher

@@ -117,5 +117,10 @@ TEST(HeadScores, AreThoseOfTheHead) {
   EXPECT_THROW((void)head_scores(head, head.n_queries), ArgumentError);
 }
 
+TEST(ScoreScale, SaysNothingOfScoresThatLeaveOneKey) {
+  EXPECT_FALSE(score_scale({1e3 * Vector::LinSpaced(64, -1, 1)}));
+  EXPECT_TRUE(score_scale({10 * Vector::LinSpaced(64, -1, 1)}));
+}
+
 }  // namespace
 }  // namespace esscher

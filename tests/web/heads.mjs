@@ -5,7 +5,7 @@ import { check, finish, open, shots } from "./browser.mjs";
 import { check_figures } from "./figures.mjs";
 
 const { page, trouble } = await open({ colorScheme: "light" });
-check("a scatter and three figures per head", (await page.$$(".chart")).length === 13);
+check("a scatter and four figures per head", (await page.$$(".chart")).length === 17);
 const colours = await page.$$eval("#overview .mark-symbol.role-mark path",
   (dots) => dots.map((dot) => dot.getAttribute("stroke") + dot.getAttribute("fill")));
 check("four heads in the scatter", colours.length === 4, String(colours.length));

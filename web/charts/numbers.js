@@ -83,7 +83,8 @@
       const ticks = decades(1, mantissas);
       if (ticks.length >= 3 && ticks.length <= Math.max(3, count)) return ticks;
     }
-    return linearTicks(low, high, Math.min(count, 6));
+    // Even steps crowd at the upper end of an axis that spans decades.
+    return whole.length === 2 ? whole : linearTicks(low, high, Math.min(count, 6));
   }
 
   // One style for all labels of an axis: plain numbers, or powers of ten.
