@@ -2,12 +2,25 @@
 
 #include <fmt/format.h>
 
+#include <functional>
+
 #include "esscher/risk/risk.h"
 
 namespace esscher::cli {
 namespace {
 
-// CPU seconds of one gradient at the head of the start, after one that makes tables.
+constexpr int kProbe = 3;
+
+// CPU seconds of one gradient, after one that makes tables.
+double seconds_of(const std::function<void()>& gradient) {
+  gradient();
+  return cpu_seconds([&] {
+           for (int i = 0; i < kProbe; ++i) gradient();
+         }) /
+         kProbe;
+}
+
+// At the head of the start.
 double gradient_seconds(const FlowSetup& setup, const FlowsToCome& flow,
                         std::span<const Readout> near) {
   const RiskMethod method =
@@ -17,12 +30,13 @@ double gradient_seconds(const FlowSetup& setup, const FlowsToCome& flow,
                     method == RiskMethod::quadrature ? near : std::span<const Readout>());
   const Readout at = setup.space.readout(setup.theta0);
   Readout gradient = at;
-  (void)risk(at, &gradient);
-  constexpr int kProbe = 3;
-  return cpu_seconds([&] {
-           for (int i = 0; i < kProbe; ++i) (void)risk(at, &gradient);
-         }) /
-         kProbe;
+  return seconds_of([&] { (void)risk(at, &gradient); });
+}
+
+std::string gradients_text(const FlowResult& pilot) {
+  return fmt::format(
+      "{} gradients per flow, as many as at L = inf, each as long as one at the start",
+      pilot.evaluations);
 }
 
 }  // namespace
@@ -48,10 +62,25 @@ DryRun flow_estimate(const std::string& verb, const std::string& what, std::int6
     seconds += static_cast<double>(gradients) * gradient_seconds(setup, flow, near);
   }
   out.cpu_seconds = seconds;
-  out.basis =
-      fmt::format("{} gradients per flow, as many as at L = inf, each as long as one at the start",
-                  pilot.evaluations);
+  out.basis = gradients_text(pilot);
   return out;
+}
+
+DryRun flow_estimate(const LayerFlowProblem& problem) {
+  LayerFlowProblem limit = problem;
+  limit.length = Length::infinity();
+  const FlowResult pilot = layer_flow(limit);
+  const SmoothFunction risk = layer_field(problem).risk;
+  Vector gradient;
+  const double once = seconds_of([&] { (void)risk(problem.model.phi0(), gradient); });
+  return {.verb = "icl flow",
+          .what = "a gradient flow at L = " + problem.length.text(),
+          .engine = choose_layer_risk(problem.model.task, problem.model.start, problem.length,
+                                      problem.risk.engine)
+                        .reason,
+          .count = 1,
+          .cpu_seconds = once * static_cast<double>(pilot.evaluations),
+          .basis = gradients_text(pilot)};
 }
 
 }  // namespace esscher::cli

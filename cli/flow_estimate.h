@@ -10,6 +10,7 @@
 
 #include "cli/dry_run.h"
 #include "esscher/training/flow.h"
+#include "esscher/training/layer_flow.h"
 
 namespace esscher::cli {
 
@@ -23,5 +24,8 @@ struct FlowsToCome {
 // Without an estimate if the risk at L = infinity has no closed form.
 DryRun flow_estimate(const std::string& verb, const std::string& what, std::int64_t cells,
                      const FlowSetup& setup, const std::vector<FlowsToCome>& flows);
+
+// The flow of a layer: the flow at L = infinity, which costs little, counts the gradients.
+DryRun flow_estimate(const LayerFlowProblem& problem);
 
 }  // namespace esscher::cli

@@ -107,6 +107,21 @@ void keep_page(Run& run, const Page& page) {
   if (run.is_writer()) write_report(run, page, run.directory() / "report.html");
 }
 
+// The flow of any task: computed, kept in the run of --out, printed with these columns.
+void finish_flow(const Globals& globals, const IclOptions& options, const Config& config,
+                 const Cells<FlowRow>& cells, const std::string& setting,
+                 const std::vector<std::string>& columns) {
+  std::optional<Run> run = run_of(globals, "icl flow", config);
+  const FlowRecord flow = assemble_flow(rows_of_cells(globals, run ? &*run : nullptr, cells));
+  const Json document = flow_document(flow);
+  if (run) {
+    run->set_document("model", document);
+    keep_page(*run, with_setting(setting, flow_page(flow, rerun(globals, "icl flow", options))));
+  }
+  print_result(globals, "icl-flow", document,
+               show_table(std::vector<FlowRow>{flow.summary}, columns));
+}
+
 }  // namespace
 
 void icl_risk(const Globals& globals, const IclOptions& options) {
@@ -146,6 +161,9 @@ void icl_layer_risk(const Globals& globals, const IclOptions& options, const Con
 void icl_flow(const Globals& globals, const IclOptions& options) {
   Config config = icl_config(globals, options);
   set_length(config, options);
+  if (read_task_type(config.root()) != TaskType::regression) {
+    return icl_layer_flow(globals, options, config);
+  }
   const FlowProblem problem = read_flow_problem(config.root(), globals.seed);
   config.check_all_used();
   if (globals.dry_run) {
@@ -158,19 +176,18 @@ void icl_flow(const Globals& globals, const IclOptions& options) {
     return;
   }
   warn_alpha(globals, problem.alpha, problem.setup.task);
-  std::optional<Run> run = run_of(globals, "icl flow", config);
-  const FlowRecord flow =
-      assemble_flow(rows_of_cells(globals, run ? &*run : nullptr, flow_cells(problem)));
-  const Json document = flow_document(flow);
-  if (run) {
-    run->set_document("model", document);
-    keep_page(*run, with_setting(setting_of(problem.setup.task),
-                                 flow_page(flow, rerun(globals, "icl flow", options))));
-  }
-  print_result(globals, "icl-flow", document,
-               show_table(std::vector<FlowRow>{flow.summary},
-                          {"model", "L", "status", "t", "risk", "bayes", "gradient_norm",
-                           "conserved_drift", "energy_defect", "limit_distance"}));
+  finish_flow(globals, options, config, flow_cells(problem), setting_of(problem.setup.task),
+              {"model", "L", "status", "t", "risk", "bayes", "gradient_norm", "conserved_drift",
+               "energy_defect", "limit_distance"});
+}
+
+void icl_layer_flow(const Globals& globals, const IclOptions& options, const Config& config) {
+  const LayerFlowProblem problem = read_layer_flow_problem(config.root(), globals.seed);
+  config.check_all_used();
+  if (globals.dry_run) return print_dry_run(globals, flow_estimate(problem));
+  finish_flow(globals, options, config, flow_cells(problem), setting_of(problem.model.task),
+              {"task", "model", "L", "status", "t", "risk", "bayes", "affine", "gradient_norm",
+               "conserved_drift", "energy_defect"});
 }
 
 void icl_compare(const Globals& globals, const IclOptions& options) {
@@ -288,8 +305,11 @@ void add_icl(const Command& app, Globals& globals) {
   add("flow", "Gradient flow of the exact risk", kOne,
       "Reads [task], [model], [train] length and [flow]; 'esscher config icl flow' prints every "
       "key.\n"
+      "Every task.type flows: one head on regression, a layer on the others (model.family).\n"
       "Examples:\n"
       "  esscher icl flow --set task.dim=5 --length inf\n"
+      "  esscher icl flow --set task.type=denoising --set 'task.means=[[1.5],[-1.5]]' --length "
+      "inf\n"
       "  esscher icl flow --preset zfb-shifts --out runs/flow",
       {.shard = true, .dry_run = true}, icl_flow);
   add("train", "Stochastic training on fresh prompts", kOne,

@@ -45,6 +45,7 @@ void icl_layer_risk(const Globals& globals, const IclOptions& options, const Con
 void icl_temperature(const Globals& globals, const IclOptions& options, const Config& config,
                      const RiskProblem& problem);
 void icl_flow(const Globals& globals, const IclOptions& options);
+void icl_layer_flow(const Globals& globals, const IclOptions& options, const Config& config);
 void icl_train(const Globals& globals, const IclOptions& options);
 void icl_compare(const Globals& globals, const IclOptions& options);
 void icl_optimum(const Globals& globals, const IclOptions& options);

@@ -86,7 +86,8 @@ FlowSetup setup_of(const LinearRegressionTask& task, const ModelConfig& model,
 LinearRegressionTask read_task(const Table& root) {
   const Table table = root.table("task");
   if (read_task_type(root) != TaskType::regression) {
-    table.fail("type", "\"regression\" for this verb; other types have icl risk and icl optimum");
+    table.fail("type",
+               "\"regression\" for this verb; other types have icl risk, icl flow and icl optimum");
   }
   LinearRegressionTask task;
   task.dim = table.integer("dim", Range::between(1, 1000));

@@ -170,6 +170,19 @@ Layer read_identity(const Table& model, const Table& init, const ContextTask& ta
   return out;
 }
 
+LayerModel read_layer_model(const Table& root) {
+  LayerModel out{.task = read_context_task(root)};
+  out.start = read_layer(root, out.task);
+  const Table model = root.table_or_empty("model");
+  out.family = model.enumerator_or("family", LayerFamily::full);
+  try {
+    (void)out.phi0();
+  } catch (const ArgumentError& error) {
+    model.fail_because("family", error.what());
+  }
+  return out;
+}
+
 }  // namespace
 
 TaskType read_task_type(const Table& root) {
@@ -207,6 +220,15 @@ LayerProblem read_layer_problem(const Table& root, std::uint64_t seed) {
   out.layer = read_layer(root, out.task);
   out.lengths = read_lengths(root, {read_length(root)});
   out.risk = read_flow(root, seed).risk;
+  return out;
+}
+
+LayerFlowProblem read_layer_flow_problem(const Table& root, std::uint64_t seed) {
+  allow_lab_keys(root);
+  LayerFlowProblem out{.model = read_layer_model(root), .length = read_length(root)};
+  const FlowConfig flow = read_flow(root, seed);
+  out.flow = flow.options;
+  out.risk = flow.risk;
   return out;
 }
 

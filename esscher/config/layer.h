@@ -11,7 +11,8 @@
 //                                     cov = 1.0, noise_variance = 0, query_noise = false
 //   [model]  kind = "softmax" | "linear", or kinds = [..], one for each head
 //            init = { kind = "dense", U, V, W = 0 }      U and V may be lists, one matrix per head
-//            family = "scalars" | "diagonal" | "full", heads = 1: what icl optimum searches
+//            family = "scalars" | "diagonal" | "full": what icl optimum searches ("scalars" unless
+//            given), and where icl flow moves ("full" unless given); heads = 1
 //            init = { kind = "identity", scale = 0.01 }  U = V = scale I; heads = 1 of them
 //
 // Tasks with labels read the last rows of V and W, which may be given alone.
@@ -21,6 +22,7 @@
 
 #include "esscher/config/table.h"
 #include "esscher/risk/layer_risk.h"
+#include "esscher/training/layer_flow.h"
 #include "esscher/training/layer_optimum.h"
 
 namespace esscher {
@@ -35,6 +37,9 @@ Layer read_layer(const Table& root, const ContextTask& task);
 
 // Reads the whole of a table of risks.
 LayerProblem read_layer_problem(const Table& root, std::uint64_t seed);
+
+// Reads the whole of a flow from that layer, in the family model.family, "full" unless given.
+LayerFlowProblem read_layer_flow_problem(const Table& root, std::uint64_t seed);
 
 // Reads the whole of a search for the best layer, flow.restarts = 4 included. The heads are those of
 // model.heads, model.kind and model.kinds; model.init plays no part.

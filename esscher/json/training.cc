@@ -89,35 +89,38 @@ Json risk_document(const std::vector<RiskRow>& rows) {
 }
 
 Json flow_document(const FlowRecord& flow) {
-  Json out = some_columns(flow.summary, {"model",
-                                         "L",
-                                         "parametrisation",
-                                         "features",
-                                         "status",
-                                         "message",
-                                         "t",
-                                         "risk",
-                                         "risk_std_error",
-                                         "engine",
-                                         "heavy",
-                                         "bayes",
-                                         "bayes_std_error",
-                                         "gradient_norm",
-                                         "conserved_drift",
-                                         "energy_defect",
-                                         "largest_increase",
-                                         "steps",
-                                         "evaluations",
-                                         "alpha",
-                                         "alpha_bound",
-                                         "limit_distance",
-                                         "limit_b"});
-  out.update(head_json(flow.summary.readout()));
+  const FlowRow& end = flow.summary;
+  Json out =
+      some_columns(end, {"model", "L", "status", "message", "t", "risk", "risk_std_error", "engine",
+                         "heavy", "bayes", "bayes_std_error", "gradient_norm", "conserved_drift",
+                         "energy_defect", "largest_increase", "steps", "evaluations"});
+  if (end.is_layer()) {
+    out.update(some_columns(end, {"task", "family", "bound", "affine", "linear"}));
+    out.update(layer_json(end.layer(end)));
+  } else {
+    out.update(some_columns(
+        end, {"parametrisation", "features", "alpha", "alpha_bound", "limit_distance", "limit_b"}));
+    out.update(head_json(end.readout()));
+  }
   out["path"] = Json::array();
   for (const FlowRow& row : flow.path) {
     out["path"].push_back(some_columns(row, {"t", "risk", "gradient_norm", "distance"}));
   }
   return out;
+}
+
+Json layer_json(const Layer& layer) {
+  Json kinds = Json::array(), U = Json::array(), V = Json::array();
+  for (const LayerHead& head : layer.heads) {
+    kinds.push_back(name(head.kind));
+    U.push_back(json_matrix(head.U));
+    V.push_back(json_matrix(head.V));
+  }
+  const bool one = layer.heads.size() == 1;
+  return {{"kinds", kinds},
+          {"U", one ? U.front() : U},
+          {"V", one ? V.front() : V},
+          {"W", json_matrix(layer.W)}};
 }
 
 Json compare_document(const CompareResult& result) {

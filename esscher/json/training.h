@@ -17,8 +17,12 @@ namespace esscher {
 Json risk_document(const std::vector<RiskRow>& rows);
 
 // The summary, {"model","L","status","t","risk",..}, with "U", "V" and "path":
-// [{"t","risk","gradient_norm","distance"}].
+// [{"t","risk","gradient_norm","distance"}]. A layer has the keys of layer_json, and "task", "family",
+// "affine", "linear" and "bound" instead of what only regression has.
 Json flow_document(const FlowRecord& flow);
+
+// {"kinds", "U", "V", "W"} as model.init takes them: matrices, or lists of them for several heads.
+Json layer_json(const Layer& layer);
 
 // {"rows": one summary per twin, "lengths": L(eps), "path": [..]}
 Json compare_document(const CompareResult& result);

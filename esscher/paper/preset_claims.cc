@@ -23,7 +23,9 @@ constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr std::int64_t kBayesReplicates = 1000;
 
 // b U of the end [d,d]: what linear attention applies to the correlation of labels and features.
-Matrix effective(const FlowRow& row, Index d) { return row.r(d) * row.U.topLeftCorner(d, d); }
+Matrix effective(const FlowRow& row, Index d) {
+  return row.readout().r(d) * row.U.topLeftCorner(d, d);
+}
 
 void ends_at_gamma(Subject& s, const FlowRecord& flow, const LinearRegressionTask& task, Length L) {
   const Readout best = block_optimum(task, L);

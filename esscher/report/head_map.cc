@@ -12,30 +12,44 @@ namespace {
 constexpr int kSliderStops = 40;
 constexpr const char* kU = "entries of U";
 constexpr const char* kV = "last row of V";
+constexpr const char* kWholeV = "entries of V";
 
-void add_head(Sheet& sheet, double time, const std::string& which, const Readout& head) {
-  const Index D = head.dim();
-  for (Index i = 0; i <= D; ++i) {
-    const bool in_U = i < D;
-    const std::string row = in_U ? std::to_string(i + 1) : "V";
+void add_head(Sheet& sheet, double time, const std::string& which, const ShownHead& head) {
+  const Index D = head.U.cols(), m = head.V.rows();
+  const auto add = [&](const char* part, const std::string& row, const auto& values) {
     for (Index j = 0; j < D; ++j) {
-      sheet.add(time, which, in_U ? kU : kV, row, std::to_string(j + 1),
-                in_U ? head.U(i, j) : head.r(j));
+      sheet.add(time, which, part, row, std::to_string(j + 1), values(j));
     }
+  };
+  for (Index i = 0; i < D; ++i) add(kU, std::to_string(i + 1), head.U.row(i));
+  for (Index i = 0; i < m; ++i) {
+    add(m == 1 ? kV : kWholeV, m == 1 ? "V" : "V" + std::to_string(i + 1), head.V.row(i));
   }
 }
 
 // "between -0.3 and 0.4"
-std::string range_text(const std::vector<Readout>& heads, bool of_U) {
+std::string range_text(const std::vector<ShownHead>& heads, Matrix ShownHead::*matrix) {
   double low = HUGE_VAL, high = -HUGE_VAL;
-  for (const Readout& head : heads) {
-    low = std::min(low, of_U ? head.U.minCoeff() : head.r.minCoeff());
-    high = std::max(high, of_U ? head.U.maxCoeff() : head.r.maxCoeff());
+  for (const ShownHead& head : heads) {
+    low = std::min(low, (head.*matrix).minCoeff());
+    high = std::max(high, (head.*matrix).maxCoeff());
   }
   return "between " + brief(low, 3) + " and " + brief(high, 3);
 }
 
 }  // namespace
+
+TimedHeads timed_heads(double time, const std::vector<Readout>& heads) {
+  TimedHeads out{time, {}};
+  for (const Readout& head : heads) out.heads.push_back({head.U, head.r.transpose()});
+  return out;
+}
+
+TimedHeads timed_heads(double time, const Layer& layer) {
+  TimedHeads out{time, {}};
+  for (const LayerHead& head : layer.heads) out.heads.push_back({head.U, head.V});
+  return out;
+}
 
 Figure head_map(Page& page, const std::string& id, const std::vector<TimedHeads>& path,
                 const std::string& time) {
@@ -63,10 +77,11 @@ Figure head_map(Page& page, const std::string& id, const std::vector<TimedHeads>
   }
   page.datasets[id] = std::move(sheet);
   std::string caption = "No entry is there.";
-  if (n > 0) {
-    caption = "At the end the entries of U lie " + range_text(path.back().heads, true) +
-              ", those of the row of V that the prediction reads " +
-              range_text(path.back().heads, false) + ". The slider shows earlier times.";
+  if (n > 0 && count > 0) {
+    const bool row = path.back().heads.front().V.rows() == 1;
+    caption = "At the end the entries of U lie " + range_text(path.back().heads, &ShownHead::U) +
+              (row ? ", those of the row of V that the prediction reads " : ", those of V ") +
+              range_text(path.back().heads, &ShownHead::V) + ". The slider shows earlier times.";
   }
   return {.id = id, .chart = std::move(chart), .caption = std::move(caption)};
 }

@@ -42,7 +42,38 @@ std::string headline(const FlowRecord& flow) {
                      (*end.status == FlowStatus::stationary ? "is stationary" : "was stopped") +
                      " at t = " + brief(end.t, 3);
   if (!end.bayes) return text + ".";
-  return text + ", and the Bayes risk is " + brief(*end.bayes, 3) + ".";
+  return text + (end.bound ? ", and no prediction has less than " : ", and the Bayes risk is ") +
+         brief(*end.bayes, 3) + ".";
+}
+
+// "single_index" as words.
+std::string words(std::string name) {
+  std::ranges::replace(name, '_', '-');
+  return name;
+}
+
+std::string coordinates_text(const FlowRow& end) {
+  return end.parametrisation
+             ? " with the parametrisation “" + std::string(name(*end.parametrisation)) + "”"
+             : " in the family “" + std::string(name(*end.family)) + "”";
+}
+
+// Fixed prompts stand for the exact risk where it has no formula.
+std::string integrated_text(const FlowRow& end) {
+  return end.is_layer() && *end.engine == Engine::direct
+             ? "CVODE integrates the gradient flow of the risk on prompts that are drawn once."
+             : "CVODE integrates the gradient flow of the exact risk.";
+}
+
+PageTable residual_table(const Matrix& W) {
+  PageTable table{.title = "Residual W at the end", .sheet = {}};
+  for (Index j = 0; j < W.cols(); ++j) table.sheet.columns.push_back(std::to_string(j + 1));
+  for (Index i = 0; i < W.rows(); ++i) {
+    Record row;
+    for (Index j = 0; j < W.cols(); ++j) row.emplace_back(W(i, j));
+    table.sheet.add_row(std::move(row));
+  }
+  return table;
 }
 
 CurveChart over_time(const std::string& column, const std::string& title) {
@@ -67,7 +98,14 @@ Section risk_section(const FlowRecord& flow) {
   Section section{.id = "risk", .title = "Risk along the gradient flow"};
   CurveChart chart = over_time("risk", "risk, half the mean squared error");
   const double bayes = end.bayes.value_or(0);
-  if (bayes > 0) chart.references.push_back({.axis = 'y', .value = bayes, .label = "Bayes"});
+  if (bayes > 0) {
+    chart.references.push_back(
+        {.axis = 'y', .value = bayes, .label = end.bound ? "Bayes, the law known" : "Bayes"});
+  }
+  if (end.affine) {
+    chart.references.push_back(
+        {.axis = 'y', .value = *end.affine, .label = "best affine map of the query"});
+  }
   chart.y.min = floor_of(flow.path);
   section.figures.push_back(
       {.id = "risk", .chart = std::move(chart), .caption = risk_caption(flow)});
@@ -105,18 +143,22 @@ Verdict limit_verdict(FlowStatus status, double distance) {
 }
 
 Page flow_page(const FlowRecord& flow, const std::string& rerun) {
-  Page page{.title = "Gradient flow of in-context regression", .lead = headline(flow)};
   const FlowRow& end = flow.summary;
-  page.setting = "The model is " + std::string(name(*end.model)) + " attention at L = " +
+  Page page{.title = "Gradient flow of in-context " + words(end.task.value_or("regression")),
+            .lead = headline(flow)};
+  page.setting = "The model is " + *end.model + " attention at L = " +
                  (end.L->is_infinite() ? std::string("∞") : brief(end.L->count())) +
-                 " with the parametrisation “" + std::string(name(*end.parametrisation)) +
-                 "”; CVODE integrates the gradient flow of the exact risk.";
+                 coordinates_text(end) + "; " + integrated_text(end);
   page.datasets["path"] =
       sheet_of_rows(where_something_happens(flow.path), {"t", "risk", "gradient_norm", "distance"});
   page.sections.push_back(risk_section(flow));
   Section parameters{.id = "parameters", .title = "Parameters over time"};
   std::vector<TimedHeads> heads;
-  for (const FlowRow& row : flow.path) heads.push_back({row.t, {row.readout()}});
+  for (const FlowRow& row : flow.path) {
+    heads.push_back(row.is_layer() ? timed_heads(row.t, row.layer(end))
+                                   : timed_heads(row.t, {row.readout()}));
+  }
+  if (end.is_layer()) parameters.tables.push_back(residual_table(*end.W));
   parameters.figures.push_back(head_map(page, "parameters", heads, "t"));
   page.sections.push_back(std::move(parameters));
   if (flow.summary.limit_distance) page.sections.push_back(limit_section(flow));

@@ -61,7 +61,7 @@ Section parameter_section(Page& page, const std::vector<TrainRow>& checkpoints) 
   Section section{.id = "parameters", .title = "Parameters over training"};
   std::vector<TimedHeads> path;
   for (const TrainRow& row : checkpoints) {
-    path.push_back({static_cast<double>(row.step), row.heads()});
+    path.push_back(timed_heads(static_cast<double>(row.step), row.heads()));
   }
   section.figures.push_back(head_map(page, "parameters", path, "step"));
   return section;

@@ -90,6 +90,20 @@ std::string setting_of(const AnyTask& task, Length length, Index batch) {
                      batch);
 }
 
+std::string setting_of(const ContextTask& task) {
+  const std::string tokens = fmt::format("tokens in dimension {}", task.token_dim);
+  switch (task.type) {
+    case TaskType::denoising: return "The task is denoising a Gaussian mixture: " + tokens + ".";
+    case TaskType::single_index: return "The task is a single-index label: " + tokens + ".";
+    case TaskType::classification: return "The task is two Gaussian classes: " + tokens + ".";
+    case TaskType::pool:
+      return fmt::format("The task is linear regression with one of {} vectors: {}.",
+                         task.strata.size(), tokens);
+    case TaskType::regression: return "The task is linear regression: " + tokens + ".";
+  }
+  return "";
+}
+
 Page with_setting(const std::string& setting, Page page) {
   page.setting = page.setting.empty() ? setting : setting + " " + page.setting;
   return page;

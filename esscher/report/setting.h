@@ -7,6 +7,7 @@
 #include "esscher/base/length.h"
 #include "esscher/concentration/problem.h"
 #include "esscher/report/page.h"
+#include "esscher/task/context.h"
 #include "esscher/task/task.h"
 
 namespace esscher {
@@ -20,6 +21,9 @@ std::string setting_of(const Problem& problem);
 // What is learned in context; from fresh prompts of this length, so many at a time.
 std::string setting_of(const AnyTask& task);
 std::string setting_of(const AnyTask& task, Length length, Index batch);
+
+// The same of a task beyond regression.
+std::string setting_of(const ContextTask& task);
 
 // The page with this setting before what it says itself.
 Page with_setting(const std::string& setting, Page page);

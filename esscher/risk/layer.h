@@ -33,6 +33,16 @@ struct Layer {
   // Throws DimensionError naming the matrix that does not fit tokens in R^D and outputs in R^m.
   void check(Index D, Index m) const;
 
+  // The kinds of the heads as one word: "softmax", "linear", or "softmax+linear" and so on where they
+  // differ; "residual" without a head.
+  [[nodiscard]] std::string kinds_text() const;
+  // The matrices of the heads one below the other: U [H D,D], V [H m,D].
+  [[nodiscard]] Matrix stacked_U() const;
+  [[nodiscard]] Matrix stacked_V() const;
+  // The layer of these; throws ArgumentError or DimensionError if they do not fit together.
+  static Layer of_stacked(const std::string& kinds, const MatrixView& U, const MatrixView& V,
+                          const MatrixView& W);
+
   // The same shapes, all entries 0.
   [[nodiscard]] Layer zero() const;
   Layer& operator+=(const Layer& other);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "esscher/base/error.h"
 
@@ -11,29 +12,30 @@ namespace {
 // Evaluates risk and gradient in theta, and monitors what an exact flow conserves.
 class Monitor {
  public:
-  Monitor(const RiskFunction& risk, const Parametrisation& space, const VectorView& theta0)
-      : risk_(risk), space_(space) {
+  Monitor(const FlowField& field, const VectorView& theta0) : field_(field) {
     first_ = previous_ = point(0, theta0);
-    conserved_ = space.conserved(theta0);
-    balance_ = space.scale_balance(theta0);
+    if (field.conserved) conserved_ = field.conserved(theta0);
+    if (field.scale_balance) balance_ = field.scale_balance(theta0);
   }
 
   FlowPoint point(double t, const VectorView& theta) const {
-    Readout slope;
+    Vector slope(theta.size());
     FlowPoint out{t, theta, 0, 0};
-    out.risk = risk_(space_.readout(theta), &slope);
-    out.gradient_norm = space_.pull_back(theta, slope).norm();
+    out.risk = field_.risk(out.theta, slope);
+    out.gradient_norm = slope.norm();
     return out;
   }
 
   // Called once per internal step with the point reached and the energy integral there.
   void visit(const FlowPoint& p, double energy, FlowResult& result) {
     if (conserved_.size() > 0) {
-      const double drift = (space_.conserved(p.theta) - conserved_).cwiseAbs().maxCoeff();
+      const double drift = (field_.conserved(p.theta) - conserved_).cwiseAbs().maxCoeff();
       result.conserved_drift = std::max(result.conserved_drift, drift);
     }
-    const double scale = std::abs(space_.scale_balance(p.theta) - balance_);
-    result.scale_drift = std::max(result.scale_drift, scale);
+    if (field_.scale_balance) {
+      const double scale = std::abs(field_.scale_balance(p.theta) - balance_);
+      result.scale_drift = std::max(result.scale_drift, scale);
+    }
     result.largest_increase = std::max(result.largest_increase, p.risk - previous_.risk);
     result.energy_defect = std::abs(first_.risk - p.risk - energy);
     previous_ = p;
@@ -42,14 +44,13 @@ class Monitor {
   [[nodiscard]] const FlowPoint& first() const { return first_; }
 
  private:
-  const RiskFunction& risk_;
-  const Parametrisation& space_;
+  const FlowField& field_;
   FlowPoint first_, previous_;
   Vector conserved_;
   double balance_ = 0;
 };
 
-void check(const FlowOptions& o, const Parametrisation& space, const VectorView& theta0) {
+void check(const FlowOptions& o, const VectorView& theta0) {
   const auto positive = [](const char* argument, double x) {
     if (!(x > 0)) throw_argument("gradient_flow", argument, to_text(x), "a number > 0");
   };
@@ -62,17 +63,16 @@ void check(const FlowOptions& o, const Parametrisation& space, const VectorView&
   if (!std::is_sorted(o.times.begin(), o.times.end()) || (!o.times.empty() && o.times[0] < 0)) {
     throw_argument("gradient_flow", "times", "an unsorted list", "times >= 0 in rising order");
   }
-  check_dimension("gradient_flow", "theta0", theta0.size(), space.size());
   check_finite("gradient_flow", "theta0", Matrix(theta0.transpose()));
 }
 
 }  // namespace
 
-FlowResult gradient_flow(const RiskFunction& risk, const Parametrisation& space,
-                         const VectorView& theta0, const FlowOptions& options) {
-  check(options, space, theta0);
+FlowResult gradient_flow(const FlowField& field, const VectorView& theta0,
+                         const FlowOptions& options) {
+  check(options, theta0);
   const Index n = theta0.size();
-  Monitor monitor(risk, space, theta0);
+  Monitor monitor(field, theta0);
   FlowResult result;
   result.path.push_back(monitor.first());
   if (monitor.first().gradient_norm <= options.stationary) {
@@ -83,13 +83,13 @@ FlowResult gradient_flow(const RiskFunction& risk, const Parametrisation& space,
   // State (theta, E) with E' = |grad R|^2.
   Vector y0(n + 1);
   y0 << theta0, 0.0;
-  const auto field = [&](const VectorView& y, Eigen::Ref<Vector> out) {
-    Readout slope;
-    risk(space.readout(y.head(n)), &slope);
-    out.head(n) = -space.pull_back(y.head(n), slope);
-    out(n) = out.head(n).squaredNorm();
+  const auto descent = [&](const VectorView& y, Eigen::Ref<Vector> out) {
+    Vector slope(n);
+    (void)field.risk(y.head(n), slope);
+    out.head(n) = -slope;
+    out(n) = slope.squaredNorm();
   };
-  Integrator integrator(field, y0, options.rtol, options.atol, options.stepping);
+  Integrator integrator(descent, y0, options.rtol, options.atol, options.stepping);
 
   auto next = std::upper_bound(options.times.begin(), options.times.end(), 0.0);
   result.status = FlowStatus::max_steps;
@@ -119,6 +119,24 @@ FlowResult gradient_flow(const RiskFunction& risk, const Parametrisation& space,
   result.steps = integrator.steps();
   result.evaluations = integrator.evaluations();
   return result;
+}
+
+FlowField flow_field(RiskFunction risk, const Parametrisation& space) {
+  return {.risk =
+              [risk = std::move(risk), space](const Vector& theta, Vector& gradient) {
+                Readout slope;
+                const double value = risk(space.readout(theta), &slope);
+                gradient = space.pull_back(theta, slope);
+                return value;
+              },
+          .conserved = [space](const VectorView& theta) { return space.conserved(theta); },
+          .scale_balance = [space](const VectorView& theta) { return space.scale_balance(theta); }};
+}
+
+FlowResult gradient_flow(const RiskFunction& risk, const Parametrisation& space,
+                         const VectorView& theta0, const FlowOptions& options) {
+  check_dimension("gradient_flow", "theta0", theta0.size(), space.size());
+  return gradient_flow(flow_field(risk, space), theta0, options);
 }
 
 std::vector<Readout> readouts(const Parametrisation& space, const FlowResult& flow) {

@@ -1,4 +1,4 @@
-// Gradient flow of any risk of (U, r) in any parametrisation, integrated by CVODE:
+// Gradient flow of any risk of coordinates theta, integrated by CVODE:
 //
 //   d theta/dt = -grad R(theta)
 //
@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "esscher/base/enum_names.h"
 #include "esscher/risk/risk.h"
 #include "esscher/training/integrator.h"
+#include "esscher/training/minimise.h"
 #include "esscher/training/parametrisation.h"
 
 namespace esscher {
@@ -59,7 +61,19 @@ struct FlowResult {
   [[nodiscard]] const FlowPoint& end() const { return path.back(); }
 };
 
+// A risk of theta with its gradient, and what every exact flow of it keeps.
+struct FlowField {
+  SmoothFunction risk;
+  std::function<Vector(const VectorView& theta)> conserved = {};      // absent: nothing
+  std::function<double(const VectorView& theta)> scale_balance = {};  // absent: nothing
+};
+
 // Throws ArgumentError naming an option that makes no sense. A solver that gives up is a status.
+FlowResult gradient_flow(const FlowField& field, const VectorView& theta0,
+                         const FlowOptions& options);
+
+// The risk of one head (U, r) in a parametrisation, and its flow.
+FlowField flow_field(RiskFunction risk, const Parametrisation& space);
 FlowResult gradient_flow(const RiskFunction& risk, const Parametrisation& space,
                          const VectorView& theta0, const FlowOptions& options);
 

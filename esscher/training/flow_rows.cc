@@ -72,21 +72,11 @@ FlowRow summary_row(const FlowProblem& problem, const FlowResult& flow,
   const Readout end = setup.space.readout(flow.end().theta);
   const Estimate found = risk(setup.task, end, problem.kind, problem.length, setup.risk);
   FlowRow row = path_row(flow.end(), end, std::nullopt);
-  row.what = FlowRowKind::summary;
-  row.model = problem.kind;
+  add_end(flow, found, row);
+  row.model = name(problem.kind);
   row.L = problem.length;
   row.parametrisation = setup.space.space;
-  row.status = flow.status;
-  row.message = flow.message;
-  row.risk = found.value;
-  row.risk_std_error = found.std_error;
-  row.engine = found.engine;
-  row.heavy = found.heavy;
   row.conserved_drift = conserved_drift(problem, flow);
-  row.energy_defect = flow.energy_defect;
-  row.largest_increase = flow.largest_increase;
-  row.steps = flow.steps;
-  row.evaluations = flow.evaluations;
   if (problem.alpha > 0) row.alpha = problem.alpha;
   if (limit) {
     row.limit_distance = distance(end, *limit);
@@ -108,6 +98,20 @@ std::vector<FlowRow> flow_rows(const FlowProblem& problem) {
 }
 
 }  // namespace
+
+void add_end(const FlowResult& flow, const Estimate& found, FlowRow& row) {
+  row.what = FlowRowKind::summary;
+  row.status = flow.status;
+  row.message = flow.message;
+  row.risk = found.value;
+  row.risk_std_error = found.std_error;
+  row.engine = found.engine;
+  row.heavy = found.heavy;
+  row.energy_defect = flow.energy_defect;
+  row.largest_increase = flow.largest_increase;
+  row.steps = flow.steps;
+  row.evaluations = flow.evaluations;
+}
 
 Cells<FlowRow> flow_cells(const FlowProblem& problem) {
   return {{"flow"}, [problem](std::size_t) { return flow_rows(problem); }};

@@ -8,6 +8,7 @@
 
 #include "esscher/base/cells.h"
 #include "esscher/training/flow.h"
+#include "esscher/training/layer_family.h"
 
 namespace esscher {
 
@@ -31,12 +32,14 @@ struct FlowRow {
   double risk = 0;
   double gradient_norm = 0;
   Matrix U;
-  Vector r;
+  std::optional<Vector> r;         // regression and tasks of your own
+  std::optional<Matrix> V, W;      // other tasks
   std::optional<double> distance;  // path only, where the limit is known
   // Summary only.
-  std::optional<ModelKind> model;
+  std::optional<std::string> task, model;
   std::optional<Length> L;
   std::optional<ParameterSpace> parametrisation;
+  std::optional<LayerFamily> family;  // other tasks, instead of a parametrisation
   std::optional<Features> features;
   std::optional<FlowStatus> status;
   std::optional<std::string> message;
@@ -44,6 +47,8 @@ struct FlowRow {
   std::optional<Engine> engine;
   std::optional<bool> heavy;
   std::optional<double> bayes, bayes_std_error;
+  std::optional<bool> bound;  // absent unless it is true
+  std::optional<double> affine, linear;
   std::optional<double> conserved_drift;
   std::optional<double> energy_defect, largest_increase;
   std::optional<std::int64_t> steps, evaluations;
@@ -53,9 +58,11 @@ struct FlowRow {
   template <class Row, class Column>
   static void columns(Row& row, Column&& column) {
     column("what", row.what, "", "path, or summary of the whole flow");
-    column("model", row.model, "", "kind of attention");
+    column("task", row.task, "", "type of the task, absent for regression");
+    column("model", row.model, "", "kind of attention of the heads");
     column("L", row.L, "tokens", "length of the prompt");
     column("parametrisation", row.parametrisation, "", "coordinates of the flow");
+    column("family", row.family, "", "layers in which the flow moves");
     column("features", row.features, "", "law of the features");
     column("status", row.status, "", "how the flow ended");
     column("message", row.message, "", "what the solver said when it failed");
@@ -66,6 +73,9 @@ struct FlowRow {
     column("heavy", row.heavy, "", "few nodes or draws carry the risk: its error is too small");
     column("bayes", row.bayes, "", "risk of the best prediction at this length");
     column("bayes_std_error", row.bayes_std_error, "", "standard error of the Bayes risk");
+    column("bound", row.bound, "", "bayes knows more than the prompt tells: only a lower bound");
+    column("affine", row.affine, "", "risk of the best affine map of the query");
+    column("linear", row.linear, "", "risk of the best linear map of the query");
     column("gradient_norm", row.gradient_norm, "", "norm of the gradient of the risk");
     column("conserved_drift", row.conserved_drift, "", "largest change of what the flow keeps");
     column("energy_defect", row.energy_defect, "", "defect of the energy identity");
@@ -77,12 +87,22 @@ struct FlowRow {
     column("limit_distance", row.limit_distance, "", "distance of the end from the known limit");
     column("limit_b", row.limit_b, "", "last entry of r at the known limit");
     column("distance", row.distance, "", "distance from the known limit");
-    column("U", row.U, "", "K'Q of the head");
+    column("U", row.U, "", "K'Q of the heads, one below the other");
     column("r", row.r, "", "last row of V, which the prediction reads");
+    column("V", row.V, "", "what the heads of a layer read, one below the other");
+    column("W", row.W, "", "the residual of a layer");
   }
 
-  [[nodiscard]] Readout readout() const { return {U, r}; }
+  // The head of a flow that has r, the layer of one that has not; `model` is that of the summary.
+  [[nodiscard]] Readout readout() const { return {U, r.value()}; }
+  [[nodiscard]] bool is_layer() const { return W.has_value(); }
+  [[nodiscard]] Layer layer(const FlowRow& summary) const {
+    return Layer::of_stacked(summary.model.value(), U, V.value(), W.value());
+  }
 };
+
+// What a summary says of how the flow ended: the risk found there and what the integrator monitored.
+void add_end(const FlowResult& flow, const Estimate& found, FlowRow& row);
 
 // The one cell "flow".
 Cells<FlowRow> flow_cells(const FlowProblem& problem);

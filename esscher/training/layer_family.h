@@ -36,16 +36,29 @@ class FamilyMap {
   [[nodiscard]] Index size() const { return static_cast<Index>(entries_.size()); }
   [[nodiscard]] Layer layer(const VectorView& phi) const;
   [[nodiscard]] Vector pull_back(const Layer& gradient) const;
+  // phi of a layer, whose columns that meet the 0 of a query are not looked at. Throws ArgumentError
+  // if the layer is not of the family.
+  [[nodiscard]] Vector coordinates(const Layer& layer) const;
+  // |phi in U_h|^2 - |phi in V_h|^2 for each linear head, which every gradient flow keeps, because
+  // outputs do not change under (U_h, V_h) -> (c U_h, V_h/c).
+  [[nodiscard]] Vector balances(const VectorView& phi) const;
   // What phi[i] is: a diagonal entry of U, of V, of W, or an entry off their diagonals.
   enum class Role { U, V, W, off };
   [[nodiscard]] Role role(Index i) const { return roles_[static_cast<std::size_t>(i)]; }
 
  private:
-  void add(Role role, std::vector<Index> entries);
+  struct Block {
+    Role matrix = Role::W;  // U, V or W
+    Index head = 0;         // unless W
+  };
+  void add(Role role, const Block& block, std::vector<Index> entries);
 
+  LayerFamily family_;
   Layer zero_;
+  Index features_ = 0;                       // columns of U and W that a query fills
   std::vector<std::vector<Index>> entries_;  // of Layer::parameters, for each number
   std::vector<Role> roles_;
+  std::vector<Block> blocks_;
 };
 
 }  // namespace esscher

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "esscher/base/error.h"
+#include "esscher/training/layer_model.h"
 
 namespace esscher {
 namespace {
@@ -39,16 +40,6 @@ Vector start(const OptimumProblem& problem, const FamilyMap& map, int restart) {
   return phi;
 }
 
-Matrix stacked(const Layer& layer, bool scores) {
-  const Index D = layer.token_dim(), rows = scores ? D : layer.out_dim();
-  Matrix out(rows * static_cast<Index>(layer.heads.size()), D);
-  for (std::size_t h = 0; h < layer.heads.size(); ++h) {
-    out.middleRows(static_cast<Index>(h) * rows, rows) =
-        scores ? layer.heads[h].U : layer.heads[h].V;
-  }
-  return out;
-}
-
 void add_scalars(const FamilyMap& map, const LayerOptimum& best, OptimumRow& row) {
   for (Index i = 0; i < map.size(); ++i) {
     if (map.role(i) == FamilyMap::Role::U && !row.u) row.u = best.phi[i];
@@ -79,8 +70,8 @@ OptimumRow optimum_row(const OptimumProblem& problem, Length L) {
   row.agreeing = best.agreeing;
   row.converged = best.converged;
   row.gradient_norm = best.gradient_norm;
-  row.U = stacked(best.layer, true);
-  row.V = stacked(best.layer, false);
+  row.U = best.layer.stacked_U();
+  row.V = best.layer.stacked_V();
   row.W = best.layer.W;
   if (problem.family == LayerFamily::scalars) {
     add_scalars(FamilyMap(problem.family, problem.task, problem.kinds), best, row);
@@ -96,20 +87,7 @@ LayerOptimum layer_optimum(const OptimumProblem& problem, Length length) {
   }
   if (problem.kinds.empty()) throw_argument("optimum", "heads", "0", "at least one head");
   const FamilyMap map(problem.family, problem.task, problem.kinds);
-  const Layer like = map.layer(Vector::Zero(map.size()));
-  const LayerRiskFunction risk = layer_risk_function(problem.task, like, length, problem.risk);
-  const SmoothFunction f = [&](const Vector& phi, Vector& gradient) {
-    try {
-      Layer slope;
-      const double value = risk(map.layer(phi), &slope);
-      gradient = map.pull_back(slope);
-      return value;
-    } catch (const CapabilityError&) {
-      return HUGE_VAL;  // scores beyond reach: the line search turns back
-    } catch (const DomainError&) {
-      return HUGE_VAL;  // no limit there
-    }
-  };
+  const SmoothFunction f = layer_objective(problem.task, map, length, problem.risk);
   LayerOptimum out{.layer = {}, .phi = {}, .risk = HUGE_VAL};
   std::vector<double> ends;
   for (int i = 0; i < problem.restarts; ++i) {

@@ -206,6 +206,10 @@ def reference_risks(
     task: ContextTask, length: Length, options: Dict[str, Any]
 ) -> Tuple[EstimateTuple, EstimateTuple, EstimateTuple, bool]: ...
 
+def layer_flow(
+    task: ContextTask, W: ArrayLike, heads: Iterable[HeadTuple], family: str, length: Length, options: Dict[str, Any],
+    where: Any,
+) -> Dict[str, Any]: ...
 def layer_optimum(
     task: ContextTask, kinds: List[str], family: str, lengths: Iterable[Length], restarts: int, options: Dict[str, Any]
 ) -> List[Dict[str, Any]]: ...

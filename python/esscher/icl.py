@@ -12,7 +12,9 @@ from typing import Any, Dict, List, NamedTuple, Optional, Protocol, Tuple, Union
 import numpy as np
 
 from . import _esscher
+from .errors import ArgumentError
 from .keywords import helpful, renamed
+from .layers import ContextTask, Layer, layer_of, layer_parts, small_layer
 from .outlets import Out, outlet, without
 from .progress import Progress
 from .results import Curve, Curves, Result, register_tuple
@@ -111,7 +113,7 @@ class UserTask(Protocol):
         ...
 
 
-AnyTask = Union[LinearRegressionTask, UserTask]
+AnyTask = Union[LinearRegressionTask, UserTask, ContextTask]
 
 
 @helpful
@@ -203,7 +205,7 @@ class Flow(Result):
     risk: Array
     gradient_norm: Array
     theta: Optional[Array]
-    end: Readout
+    end: Union[Readout, Layer]
     conserved_drift: float
     energy_defect: float
     largest_increase: float
@@ -225,11 +227,12 @@ class Flow(Result):
 @renamed(stream="seed")
 def flow(
     task: AnyTask,
-    start: Optional[Readout] = None,
+    start: Union[None, Readout, Layer] = None,
     *,
     length: Length = float("inf"),
     kind: str = "softmax",
     parametrisation: str = "UV",
+    family: str = "full",
     t_end: float = float("inf"),
     rtol: float = 1e-8,
     atol: float = 1e-10,
@@ -248,13 +251,20 @@ def flow(
     ``draws`` draws, fixed by the seed; engine as in ``risk``. ``out`` makes a run on disk with report.html;
     ``progress`` as in ``set_progress``, of the steps that may be taken at most.
 
+    For tasks beyond regression (``DenoisingTask`` and so on) start and end are a ``Layer``; without a start it is one
+    head of ``kind`` with small matrices. family: "scalars", "diagonal" or "full", where the layer moves, instead of a
+    parametrisation.
+
     >>> import esscher as es
     >>> f = es.flow(es.LinearRegressionTask(2), parametrisation="block")
     >>> f.status, bool(f.risk[-1] < 1e-12)
     ('stationary', True)
+    >>> task = es.DenoisingTask([[1.5], [-1.5]], gamma=0.5, xi=0.5)
+    >>> f = es.flow(task, es.Layer([[0.5]], [[0.5]]), family="scalars")
+    >>> f.end.U.round(3)  # 1/(gamma^2 + xi^2)
+    array([[2.]])
     """
     given = without(locals())
-    at = balanced_start(task) if start is None else start
     options: Dict[str, Any] = {
         "rtol": rtol, "atol": atol, "t_end": t_end, "stationary": stationary,
         "engine": engine, "draws": draws, "stream": as_stream(seed),
@@ -262,11 +272,23 @@ def flow(
     if times is not None:
         options["times"] = times
     with outlet("icl flow", "flow", given, out=out, progress=progress, seed=seed) as where:
-        found = _esscher.flow(task, at.U, at.r, length, kind, parametrisation, options, where)
-    return flow_of(found)
+        if isinstance(task, ContextTask):
+            W, heads = layer_parts(task, small_layer(task, kind) if start is None else _start(task, start, Layer))
+            return flow_of(_esscher.layer_flow(task, W, heads, family, length, options, where))
+        at = balanced_start(task) if start is None else _start(task, start, Readout)
+        return flow_of(_esscher.flow(task, at.U, at.r, length, kind, parametrisation, options, where))
+
+
+def _start(task: AnyTask, start: Any, kind: Any) -> Any:
+    """The start of a flow, which is a Layer or a Readout as the task asks."""
+    if not isinstance(start, kind):
+        raise ArgumentError(
+            f"flow: start is a {type(start).__name__}, expected a {kind.__name__} for a {type(task).__name__}")
+    return start
 
 
 def flow_of(found: Dict[str, Any]) -> Flow:
     """A Flow from the dictionary of the compiled module."""
-    found["end"] = Readout(*found["end"])
+    end = found["end"]
+    found["end"] = layer_of(end) if isinstance(end[1], list) else Readout(*end)
     return Flow(**found)

@@ -250,6 +250,12 @@ def layer_parts(task: ContextTask, layer: Layer) -> Tuple[Array, List[Tuple[str,
     return W, heads
 
 
+def small_layer(task: ContextTask, kind: str) -> Layer:
+    """U = V = 0.01 I, where training starts unless told otherwise."""
+    small = 0.01 * np.eye(task.token_dim)
+    return Layer(small, small, None, kind)
+
+
 def layer_of(found: Tuple[Array, List[Tuple[str, Array, Array]]]) -> Layer:
     """A Layer from what the compiled module gives."""
     W, heads = found

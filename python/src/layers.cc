@@ -13,6 +13,8 @@
 #include "estimates.h"
 #include "links.h"
 #include "parts.h"
+#include "readouts.h"
+#include "results.h"
 #include "rows.h"
 #include "tasks.h"
 
@@ -83,21 +85,25 @@ Layer layer_in(const py::object& W, const py::iterable& heads) {
   return out;
 }
 
-py::tuple layer_out(const Layer& layer) {
-  py::list heads;
-  for (const LayerHead& head : layer.heads) {
-    heads.append(py::make_tuple(std::string(name(head.kind)), out(MatrixView(head.U)),
-                                out(MatrixView(head.V))));
-  }
-  return py::make_tuple(out(MatrixView(layer.W)), heads);
-}
-
 py::tuple references(const ContextTask& task, const py::object& length, const py::dict& options) {
   const Length L = length_in("reference_risks", length);
   const RiskOptions how = risk_options_in(options);
   const ReferenceRisks found = long_call([&] { return reference_risks(task, L, how); });
   return py::make_tuple(out(found.bayes), out(found.affine), out(found.linear),
                         found.bayes_is_bound);
+}
+
+py::dict flow(const ContextTask& task, const py::object& W, const py::iterable& heads,
+              const std::string& family, const py::object& length, const py::dict& options,
+              const py::object& where) {
+  const LayerFlowProblem problem{.model = {.task = task,
+                                           .start = layer_in(W, heads),
+                                           .family = parse_enum<LayerFamily>(family)},
+                                 .length = length_in("flow", length),
+                                 .flow = flow_options_in(options),
+                                 .risk = risk_options_in(options)};
+  Outlet outlet(where);
+  return run_flow(problem, outlet);
 }
 
 py::list optimum(const ContextTask& task, const std::vector<std::string>& kinds,
@@ -142,6 +148,7 @@ void bind_layers(py::module_& m) {
           return py::make_tuple(value, layer_out(gradient));
         });
   m.def("reference_risks", &references);
+  m.def("layer_flow", &flow);
   m.def("layer_optimum", &optimum);
 }
 

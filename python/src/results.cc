@@ -76,18 +76,38 @@ py::dict training_out(const Trainer& trainer) {
   return result;
 }
 
-FlowResult flow_here(const FlowProblem& problem, Outlet& outlet) {
-  const FlowSetup& setup = problem.setup;
-  const RiskFunction at_length =
-      risk_function(setup.task, problem.kind, problem.length, setup.risk);
-  const RiskFunction watched = [&](const Readout& at, Readout* gradient) {
+FlowResult flow_here(const FlowField& field, const Vector& theta0, const FlowOptions& options,
+                     Outlet& outlet) {
+  FlowField watched = field;
+  watched.risk = [&](const Vector& theta, Vector& gradient) {
     check_stop();
     outlet.add_done(1);
-    return at_length(at, gradient);
+    return field.risk(theta, gradient);
   };
-  outlet.add_total(setup.flow.max_steps);
-  return gradient_flow(watched, setup.space, setup.theta0, setup.flow);
+  outlet.add_total(options.max_steps);
+  return gradient_flow(watched, theta0, options);
 }
+
+FlowResult flow_here(const FlowProblem& problem, Outlet& outlet) {
+  const FlowSetup& setup = problem.setup;
+  const RiskFunction risk = risk_function(setup.task, problem.kind, problem.length, setup.risk);
+  return flow_here(flow_field(risk, setup.space), setup.theta0, setup.flow, outlet);
+}
+
+FlowResult flow_here(const LayerFlowProblem& problem, Outlet& outlet) {
+  return flow_here(layer_field(problem), problem.model.phi0(), problem.flow, outlet);
+}
+
+py::object end_of(const FlowProblem& problem, const Vector& theta) {
+  return out(problem.setup.space.readout(theta));
+}
+
+py::object end_of(const LayerFlowProblem& problem, const Vector& phi) {
+  return layer_out(problem.model.map().layer(phi));
+}
+
+const AnyTask& task_of(const FlowProblem& problem) { return problem.setup.task; }
+const ContextTask& task_of(const LayerFlowProblem& problem) { return problem.model.task; }
 
 // {"t", "risk", "gradient_norm"} of a path whose points have these members.
 template <class Points>
@@ -107,52 +127,59 @@ py::dict path_out(const Points& points) {
   return dict;
 }
 
-py::dict flow_out(const FlowResult& result, const Parametrisation& space) {
-  Matrix theta(static_cast<Index>(result.path.size()), space.size());
+py::dict flow_out(const FlowResult& result) {
+  Matrix theta(static_cast<Index>(result.path.size()), result.end().theta.size());
   for (Index i = 0; i < theta.rows(); ++i) {
     theta.row(i) = result.path[static_cast<std::size_t>(i)].theta.transpose();
   }
   py::dict dict = path_out(result.path);
   dict["status"] = std::string(name(result.status));
   dict["theta"] = out(MatrixView(theta));
-  dict["end"] = out(space.readout(result.end().theta));
   dict["conserved_drift"] = result.conserved_drift;
   dict["energy_defect"] = result.energy_defect;
   dict["largest_increase"] = result.largest_increase;
   return dict;
 }
 
-// The same of a run, whose rows have (U, r) and not theta.
+// The same of a run, whose rows have matrices and not theta.
 py::dict flow_out(const FlowRecord& record) {
   constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
   py::dict dict = path_out(record.path);
   dict["status"] = std::string(name(record.summary.status.value()));
   dict["theta"] = py::none();
-  dict["end"] = out(record.summary.readout());
+  const FlowRow& end = record.summary;
+  dict["end"] = end.is_layer() ? py::object(layer_out(end.layer(end))) : out(end.readout());
   dict["conserved_drift"] = record.summary.conserved_drift.value_or(kUnknown);
   dict["energy_defect"] = record.summary.energy_defect.value_or(kUnknown);
   dict["largest_increase"] = record.summary.largest_increase.value_or(kUnknown);
   return dict;
 }
 
-}  // namespace
-
-py::dict run_flow(const FlowProblem& problem, Outlet& outlet) {
+template <class Problem>
+py::dict flow_of(const Problem& problem, Outlet& outlet) {
   if (outlet.directory().empty()) {
     const FlowResult result = long_call([&] { return flow_here(problem, outlet); }, outlet);
-    return flow_out(result, problem.setup.space);
+    py::dict dict = flow_out(result);
+    dict["end"] = end_of(problem, result.end().theta);
+    return dict;
   }
   return flow_out(long_call(
       [&] {
         FlowRecord record = assemble_flow(outlet.rows(flow_cells(problem)));
         outlet.keep_document("model", [&] { return flow_document(record); });
-        outlet.keep([&] {
-          return with_setting(setting_of(problem.setup.task), flow_page(record, kRerun));
-        });
+        outlet.keep(
+            [&] { return with_setting(setting_of(task_of(problem)), flow_page(record, kRerun)); });
         outlet.close();
         return record;
       },
       outlet));
+}
+
+}  // namespace
+
+py::dict run_flow(const FlowProblem& problem, Outlet& outlet) { return flow_of(problem, outlet); }
+py::dict run_flow(const LayerFlowProblem& problem, Outlet& outlet) {
+  return flow_of(problem, outlet);
 }
 
 CompareResult run_compare(const CompareProblem& problem, Outlet& outlet) {

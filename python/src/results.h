@@ -4,6 +4,7 @@
 #include "arrays.h"
 #include "esscher/training/chain.h"
 #include "esscher/training/flow_rows.h"
+#include "esscher/training/layer_flow.h"
 #include "esscher/training/twin_rows.h"
 #include "outlet.h"
 
@@ -11,6 +12,7 @@ namespace esscher::python {
 
 // The flow, watched for Ctrl-C, here or in the run of the outlet; with the GIL held.
 py::dict run_flow(const FlowProblem& problem, Outlet& outlet);
+py::dict run_flow(const LayerFlowProblem& problem, Outlet& outlet);
 
 // Without the GIL.
 CompareResult run_compare(const CompareProblem& problem, Outlet& outlet);

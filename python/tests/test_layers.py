@@ -198,6 +198,20 @@ def test_repr_says_what_is_not_the_default():
     assert DENOISING.gamma == 0.5 and DENOISING.parameters["xi"] == 0.75 and DENOISING.type == "denoising"
 
 
+def test_a_flow_ends_at_the_posterior_mean_here_and_in_a_run(tmp_path):
+    start = es.Layer([[0.5]], [[0.4]], [[-0.1]])
+    here = es.flow(DENOISING, start, family="scalars")
+    assert here.status == "stationary" and here.theta.shape == (len(here.t), 3)
+    for found, wanted in zip((here.end.U, here.end.V, here.end.W), (POSTERIOR.U, POSTERIOR.V, POSTERIOR.W)):
+        np.testing.assert_allclose(found, wanted, atol=1e-5)
+    assert np.isclose(here.risk[0], es.risk(DENOISING, start, es.inf).value, rtol=1e-9)
+    kept = es.flow(DENOISING, start, family="scalars", out=tmp_path / "run")
+    assert np.array_equal(kept.risk, here.risk) and np.array_equal(kept.end.U, here.end.U)
+    assert (tmp_path / "run" / "report.html").exists()
+    heads = es.flow(DENOISING, es.Layer([[[0.5]], [[0.2]]], [[[0.4]], [[0.1]]], kinds=["softmax", "linear"]), t_end=0.1)
+    assert [kind for kind in heads.end.kinds] == ["softmax", "linear"] and heads.risk[-1] < heads.risk[0]
+
+
 MISTAKES = [
     (lambda: es.DenoisingTask(), "DenoisingTask: means"),
     (lambda: es.DenoisingTask(MEANS, gamma=-1.0), "gamma"),
@@ -218,6 +232,10 @@ MISTAKES = [
     (lambda: es.optimum(DENOISING, [5], heads=0), "heads"),
     (lambda: es.optimum(DENOISING, []), "lengths"),
     (lambda: es.optimum(es.LinearRegressionTask(2), [5]), "LinearRegressionTask"),
+    (lambda: es.flow(DENOISING, es.Readout(np.eye(1), np.ones(1))), "expected a Layer"),
+    (lambda: es.flow(es.LinearRegressionTask(2), POSTERIOR), "expected a Readout"),
+    (lambda: es.flow(DENOISING, POSTERIOR, family="round"), "round"),
+    (lambda: es.flow(DENOISING, es.Layer(np.eye(2), [[1.0]])), "U has shape"),
     (lambda: es.reference_risks(es.LinearRegressionTask(2), 5), "LinearRegressionTask"),
     (lambda: es.reference_risks(DENOISING, -1), "length"),
     (lambda: es.risk(DENOISING, es.Readout(np.eye(1), np.ones(1)), 5), "Layer"),

@@ -74,8 +74,25 @@ TEST_F(Icl, OtherTasksHaveRisksBesideTheirReferences) {
   EXPECT_GT(rows[0].at("risk").get<double>(), rows[1].at("risk").get<double>());
   run("icl risk " + task + "--set 'model.init={kind=\"dense\",U=[[2.0,1.0]],V=[[0.5]]}'", 2);
   EXPECT_THAT(messages(), ::testing::HasSubstr("model.init.U: shape is [1,2], expected [1,1]"));
-  run("icl flow " + task, 2);
+  run("icl train " + task, 2);
   EXPECT_THAT(messages(), ::testing::HasSubstr("task.type is \"denoising\", expected"));
+}
+
+TEST_F(Icl, ALayerFlowsAndHasADocumentAndAPage) {
+  const std::string flow =
+      "icl flow --set task.type=denoising --set 'task.means=[[1.0],[-1.0]]' --set task.gamma=0.5 "
+      "--set task.xi=0.5 --set model.family=scalars --set "
+      "'model.init={kind=\"dense\",U=[[1.0]],V=[[0.3]],W=[[0.1]]}' --length inf ";
+  const Json end = json(flow + "--out " + file("flow"));
+  EXPECT_EQ(end.at("status"), "stationary");
+  EXPECT_EQ(end.at("task"), "denoising");
+  EXPECT_EQ(end.at("family"), "scalars");
+  EXPECT_NEAR(end.at("U")[0][0].get<double>(), 2, 1e-3);
+  EXPECT_NEAR(end.at("risk").get<double>(), end.at("bayes").get<double>(), 1e-8);
+  EXPECT_TRUE(std::filesystem::exists(file("flow") + "/report.html"));
+  EXPECT_EQ(json(flow + "--dry-run").at("cells"), 1);
+  run(flow + "--set model.init.V=[[0.3,1.0]]", 2);
+  EXPECT_THAT(messages(), ::testing::HasSubstr("model.init.V: shape is [1,2], expected [1,1]"));
 }
 
 TEST_F(Icl, TheBestLayerHasADocumentAndAPage) {
