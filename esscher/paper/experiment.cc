@@ -309,8 +309,8 @@ std::string kind_of_point(const ExperimentRow& row) {
   return row.falling.value() > 0 ? "saddle" : "minimum";
 }
 
-// How many of the high ends, typical or worst, the flow leaves for the point of the best end of the
-// same cell (to 1 % of the error), and how many it leaves for another one.
+}  // namespace
+
 std::string high_ends_text(std::span<const ExperimentRow> rows) {
   int same = 0, other = 0;
   double highest = 0;  // error of the other points, relative to the best end
@@ -337,6 +337,8 @@ std::string high_ends_text(std::span<const ExperimentRow> rows) {
   }
   return text;
 }
+
+namespace {
 
 PageTable stationary_table(std::span<const ExperimentRow> rows) {
   PageTable table{.title =

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -91,5 +92,10 @@ struct ExperimentRow {
 };
 
 Cells<ExperimentRow> experiment_cells(const Options& options);
+
+// How many of the high ends, typical or worst, the flow leaves for the point of the best end of the
+// same cell (to 1 % of the error), and how many it leaves for another one. In each cell the row of
+// the best end stands first. Empty if there is no high end.
+std::string high_ends_text(std::span<const ExperimentRow> rows);
 
 }  // namespace esscher::paper

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "esscher/base/error.h"
+#include "esscher/paper/experiment.h"
 #include "tests/paper/can_fail.h"
 
 namespace esscher::paper {
@@ -410,6 +411,31 @@ TEST(ExperimentVerdict, JudgesTheTheoremsStartOnly) {
   curves[0].at[1].excess *= 1.15;
   expect_fails(judge_experiment(curves, ""), "softmax, as intended at L = 1e4");
   expect_fails(judge_experiment({}, ""), "nothing was judged");
+}
+
+// The point to which the flow of the exact risk goes on from an end of SGD.
+ExperimentRow stationary(double mse) {
+  return {.kind = ExperimentKind::stationary, .L = 1000, .mse = mse};
+}
+
+TEST(ExperimentText, SaysHowManyHighEndsWereAPlateau) {
+  const ExperimentRow start{.mse = 0.5};  // an end of SGD begins another cell
+  const std::vector<ExperimentRow> rows{start,
+                                        stationary(0.1),
+                                        stationary(0.1009),
+                                        stationary(0.15),  // another point
+                                        start,
+                                        stationary(0.2),
+                                        stationary(0.199),
+                                        stationary(0.2021)};  // just beyond 1 %
+  EXPECT_EQ(
+      high_ends_text(rows),
+      "\n\nOf 4 high ends the flow of the exact risk leaves 2 for the point of the best end, so "
+      "SGD had stopped on a plateau there. From 2 it goes to another point, whose error is up "
+      "to 1.5 times as large; the last table lists them.");
+  EXPECT_THAT(high_ends_text(std::span(rows).first(3)), Not(HasSubstr("another point")));
+  EXPECT_EQ(high_ends_text(std::span(rows).first(2)), "");  // a best end and no high one
+  EXPECT_EQ(high_ends_text({}), "");
 }
 
 }  // namespace
