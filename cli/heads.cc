@@ -13,6 +13,7 @@
 #include "cli/execute.h"
 #include "cli/verbs.h"
 #include "esscher/base/error.h"
+#include "esscher/base/number_text.h"
 #include "esscher/base/parallel.h"
 #include "esscher/heads/diagnose.h"
 #include "esscher/heads/load.h"
@@ -104,6 +105,27 @@ std::string run_config(const HeadsArguments& arguments) {
       arguments.heavy > 0 ? fmt::format("heavy = {}\n", arguments.heavy) : "");
 }
 
+// "longer prompts: its scores deviate by 0.71 sqrt(log n) (averaging phase); ESS 77.1 at 256 keys, ..."
+std::string longer_text(const HeadDiagnosis& head) {
+  std::string text =
+      fmt::format("longer prompts: its scores deviate by {} sqrt(log n) ({} phase); ESS",
+                  brief(*head.score_c, 3), name(*head.phase));
+  for (const ForecastRow& row : *head.longer_prompts) {
+    text += fmt::format("{} {:.1f} at {:.0f} keys",
+                        &row == &head.longer_prompts->front() ? "" : ",", row.ess, row.n);
+  }
+  const ForecastRow& longest = head.longer_prompts->back();
+  if (longest.factor) {
+    text += fmt::format("; scores times {} would keep today's", brief(*longest.factor, 3));
+  }
+  for (const ForecastTest& test : *head.forecast_test) {
+    text +=
+        fmt::format(". From its first {} keys that forecast gives {:.1f} at {}, where it is {:.1f}",
+                    test.from, test.ess_forecast, test.to, test.ess);
+  }
+  return text;
+}
+
 std::string heads_text(const std::vector<HeadDiagnosis>& heads) {
   std::string text = fmt::format("{:<32} {:>8} {:>4} {:>8} {:>9} {:>7} {:>7} {:>8}  {}\n", "head",
                                  "n", "d", "tau2", "ess", "lin", "lin_c", "control", "verdict");
@@ -115,6 +137,7 @@ std::string heads_text(const std::vector<HeadDiagnosis>& heads) {
   for (const HeadDiagnosis& head : heads) {
     text += fmt::format("{}: {}\n", head.name, head.reason);
     if (head.why) text += fmt::format("{}: why: {}\n", head.name, *head.why);
+    if (head.longer_prompts) text += fmt::format("{}: {}\n", head.name, longer_text(head));
     if (head.window_verdict) text += fmt::format("{}: {}\n", head.name, *head.window_verdict);
     if (head.budget_verdict) text += fmt::format("{}: {}\n", head.name, *head.budget_verdict);
   }

@@ -1,8 +1,10 @@
 // `esscher heads` and `esscher attend --head` as scripts see them.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
 
+#include "esscher/io/npy.h"
 #include "tests/cli/program.h"
 #include "tests/testing.h"
 
@@ -56,6 +58,49 @@ TEST_F(Program, ARunOfHeadsKeepsTypedRows) {
     EXPECT_GT(row.at("mixtures").at(0).at("split_lin_c").get<double>(), 0);
     EXPECT_EQ(row.at("score_histogram").size(), 50u);
   }
+}
+
+// People read what a longer prompt would do, and how the same forecast did on the head's own prompt.
+TEST_F(Program, HeadsSaysWhatLongerPromptsDo) {
+  const std::string command = "heads " + kSample + " --components 2 --queries 8 --window 0";
+  const std::string text = run(command).out;
+  const Json rows = run(command + " --json").json().at("rows");
+  for (const Json& row : rows) {
+    const Json& longer = row.at("longer_prompts");
+    const Json& twice = longer.at("forecast").at(0);
+    const Json& test = longer.at("test");
+    EXPECT_THAT(text,
+                HasSubstr(fmt::format(
+                    "{}: longer prompts: its scores deviate by {:.3g} sqrt(log n) ({} phase); "
+                    "ESS {:.1f} at {:.0f} keys, ",
+                    row.at("head").get<std::string>(), longer.at("c").get<double>(),
+                    longer.at("phase").get<std::string>(), twice.at("ess").get<double>(),
+                    twice.at("n").get<double>())));
+    EXPECT_THAT(text,
+                HasSubstr(fmt::format(
+                    "From its first {} keys that forecast gives {:.1f} at {}, where it is {:.1f}",
+                    test.at("from").get<int>(), test.at("ess_forecast").get<double>(),
+                    test.at("to").get<int>(), test.at("ess").get<double>())));
+  }
+}
+
+TEST_F(Program, HeavyKeysNeedAHeadWhoseEarlierQueriesWeighThem) {
+  const std::string command = " --heavy 4 --queries 8 --components 2 --json";
+  const Outcome got = run("heads " + kSample + command);
+  ASSERT_EQ(got.code, 0) << got.err;
+  const Json rows = got.json().at("rows");
+  for (const Json& row : rows) {
+    const Json& windows = row.at("window");
+    const auto is_heavy = [](const Json& window) { return window.value("heavy", Json()) == 4; };
+    EXPECT_EQ(std::any_of(windows.begin(), windows.end(), is_heavy), row.at("causal").get<bool>());
+  }
+  std::filesystem::create_directories(file("arrays"));
+  for (const char* name : {"h.q.npy", "h.k.npy", "h.v.npy"}) {
+    write_npy(file("arrays") / name, Matrix::Identity(3, 2));
+  }
+  const Outcome refused = run("heads " + file("arrays").string() + command);
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("--heavy is 4, but no head of"));
 }
 
 TEST_F(Program, ExportedSurrogatesReproduceTheReportedErrors) {

@@ -3,7 +3,7 @@
 # there; TEST.mjs opens the report in Chromium. Screenshots stay in BUILD/web-tests/TEST[@RUN]/shots.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-shared=$1/web-tests
+shared=$(realpath -m "$1")/web-tests
 test=$2
 work=$shared/$test
 shift 2
