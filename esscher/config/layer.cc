@@ -7,6 +7,7 @@
 #include "esscher/config/icl.h"
 #include "esscher/config/link.h"
 #include "esscher/config/matrix_spec.h"
+#include "esscher/config/sweep.h"
 #include "esscher/task/classification.h"
 #include "esscher/task/denoising.h"
 #include "esscher/task/pool.h"
@@ -220,6 +221,7 @@ LayerProblem read_layer_problem(const Table& root, std::uint64_t seed) {
   out.layer = read_layer(root, out.task);
   out.lengths = read_lengths(root, {read_length(root)});
   out.risk = read_flow(root, seed).risk;
+  out.risk.engine = read_engine(root.table_or_empty("sweep"));
   return out;
 }
 

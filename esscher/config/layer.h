@@ -14,6 +14,7 @@
 //            family = "scalars" | "diagonal" | "full": what icl optimum searches ("scalars" unless
 //            given), and where icl flow moves ("full" unless given); heads = 1
 //            init = { kind = "identity", scale = 0.01 }  U = V = scale I; heads = 1 of them
+//   [sweep]  engine = "auto" | "exact" | "direct": how icl risk averages over finite prompts
 //
 // Tasks with labels read the last rows of V and W, which may be given alone.
 #pragma once

@@ -26,11 +26,6 @@ std::vector<std::int64_t> read_lengths(const Table& sweep) {
   return read_length_grid(sweep.table_or_empty("lengths"));
 }
 
-Engine read_engine(const Table& sweep) {
-  return parse_enum<Engine>(
-      sweep.choice_or("engine", {"auto", "exact", "sampled", "direct"}, "auto"));
-}
-
 Problem plain_problem(const Table& root) {
   AnyMeasure mu = read_measure(root.table("measure"));
   const Index d = mu.dim();
@@ -54,6 +49,11 @@ std::vector<std::int64_t> read_length_grid(const Table& grid) {
   const double per_decade = grid.number_or("per_decade", 4, Range::between(0.1, 100));
   if (to < from) grid.fail("to", "a length >= " + grid.path("from"));
   return length_grid(from, to, per_decade);
+}
+
+Engine read_engine(const Table& sweep) {
+  return parse_enum<Engine>(
+      sweep.choice_or("engine", {"auto", "exact", "sampled", "direct"}, "auto"));
 }
 
 StudyOptions read_sweep(const Table& root, std::uint64_t seed) {

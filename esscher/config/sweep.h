@@ -21,6 +21,9 @@ StudyOptions read_sweep(const Table& root, std::uint64_t seed);
 // Reads [measure], [prompt], [attention] and [query]. Queries are N(0, I) where there is no [query].
 Problem read_problem(const Table& root);
 
+// "auto" unless given.
+Engine read_engine(const Table& sweep);
+
 // { from, to, per_decade } as length_grid() of base/length_grid.h, 10, 10^6 and 4 where not given: the
 // one reader of such a table, for every verb that sweeps lengths.
 std::vector<std::int64_t> read_length_grid(const Table& grid);

@@ -42,6 +42,10 @@ double layer_error(const Layer& layer, const AnyMeasure& tokens, const VectorVie
 }
 
 bool has_prompt_formula(const Layer& layer) {
+  return layer.is_all(ModelKind::linear) || layer.is_all(ModelKind::softmax);
+}
+
+bool has_gradient_formula(const Layer& layer) {
   return layer.is_all(ModelKind::linear) || layer.heads.size() == 1;
 }
 
@@ -60,8 +64,12 @@ double prompt_error(const Layer& layer, const TokenLaw& tokens, Length L, const 
   if (layer.heads.size() == 1) {
     return detail::softmax_error(layer, tokens, L.count(), z, target, gradient);
   }
+  if (layer.is_all(ModelKind::softmax) && gradient == nullptr) {
+    return detail::softmax_heads_error(layer, tokens, L.count(), z, target);
+  }
   throw CapabilityError("layer: " + std::to_string(layer.heads.size()) +
-                        " heads with softmax among them have no formula at L = " + L.text() +
+                        " heads with softmax among them have no formula of the " +
+                        (gradient == nullptr ? "error" : "gradient") + " at L = " + L.text() +
                         "; use engine = direct, which draws prompts, or length inf");
 }
 

@@ -24,7 +24,15 @@
 //
 //   J = |q + E f|^2/2 + (E|f|^2 - |E f|^2)/2L,   q = Wz - t,
 //
-// closed forms in the moments of a mixture up to the fourth. Other layers have no formula.
+// closed forms in the moments of a mixture up to the fourth.
+//
+// For several softmax heads the value only: with the xi_h = V_h (sum omega_h z' - c_h) of the heads
+// and r = Wz + sum_h V_h c_h - t,
+//
+//   J = |r|^2/2 + sum_h (r'E xi_h + E|xi_h|^2/2) + sum_{h<g} E xi_h'xi_g,
+//
+// in which terms of one head are those above and terms of pairs are integrals over two tilts
+// (universal/two_tilts.h). Other layers have no formula.
 #pragma once
 
 #include "esscher/base/length.h"
@@ -40,11 +48,13 @@ Vector layer_output(const Layer& layer, const AnyMeasure& tokens, const VectorVi
 double layer_error(const Layer& layer, const AnyMeasure& tokens, const VectorView& z,
                    const VectorView& target, Layer* gradient = nullptr);
 
-// No head, one softmax head, or linear heads only.
+// No head, softmax heads only, or linear heads only.
 bool has_prompt_formula(const Layer& layer);
+// The same with at most one softmax head.
+bool has_gradient_formula(const Layer& layer);
 
 // The average over prompts of L tokens; at L = infinity the error on the law itself, for any layer.
-// Throws CapabilityError for a layer without a formula.
+// Throws CapabilityError for a layer without a formula, or without that of the gradient asked for.
 double prompt_error(const Layer& layer, const TokenLaw& tokens, Length L, const VectorView& z,
                     const VectorView& target, Layer* gradient = nullptr);
 

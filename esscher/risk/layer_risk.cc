@@ -160,18 +160,22 @@ RiskChoice choose_layer_risk(const ContextTask& task, const Layer& layer, Length
                           ": no sampled engine for the risk of a layer; use exact or direct");
   }
   const bool formula = length.is_infinite() || has_prompt_formula(layer);
-  if (formula && engine != Engine::direct) {
+  // Integrals over pairs of heads cost milliseconds for each query, so that they are asked for.
+  const bool by_pairs = !length.is_infinite() && !has_gradient_formula(layer);
+  const bool asked = engine != Engine::direct && engine != Engine::automatic;
+  if (formula && (by_pairs ? asked : engine != Engine::direct)) {
     return {RiskMethod::quadrature, Engine::quadrature,
             "The layer is exact over tokens; laws and queries are quadrature nodes."};
   }
-  if (!formula && engine != Engine::direct && engine != Engine::automatic) {
+  if (!formula && asked) {
     throw CapabilityError("task " + std::string(name(task.type)) +
-                          ": several heads with softmax among them have no formula at L = " +
+                          ": softmax and linear heads in one layer have no formula at L = " +
                           length.text() + "; engine \"auto\" or \"direct\" draws prompts");
   }
   return {RiskMethod::draws, Engine::direct,
-          formula ? "The engine direct was asked for."
-                  : "Several heads with softmax among them have no formula; prompts are drawn."};
+          engine == Engine::direct ? "The engine direct was asked for."
+          : formula ? "Several softmax heads are drawn unless the engine exact is asked for."
+                    : "Softmax and linear heads in one layer have no formula; prompts are drawn."};
 }
 
 Estimate layer_risk(const ContextTask& task, const Layer& layer, Length length,

@@ -3,6 +3,7 @@
 //
 //   L = infinity, any layer                    quadrature over nodes; no token is drawn
 //   finite L, one softmax head or linear ones  the same, exact over prompts (layer_error.h)
+//   finite L, several softmax heads            the same if the engine exact is asked for; else drawn
 //   finite L, other layers                     direct: prompts are drawn
 //
 // Beside it stand predictions that every layer should be compared with:

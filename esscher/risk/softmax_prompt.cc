@@ -4,44 +4,13 @@
 
 #include "esscher/base/error.h"
 #include "esscher/risk/detail/prompt_sums.h"
+#include "esscher/universal/integration_span.h"
 #include "esscher/universal/laplace_jets.h"
 
 namespace esscher::detail {
 namespace {
 
 using Array = Eigen::ArrayXd;
-
-// Where the integrals over u = log t begin and end for scores of means mu and deviation tau.
-struct Span {
-  double left, right;
-};
-
-// On the left, integrands are below L p E[y(1 - e^-y)] <= L p E y^{1+theta}, 0 <= theta <= 1. With
-// v = -w the best theta makes this e^{-w^2/2tau^2} for tau^2 <= w <= 2tau^2, e^{-w + tau^2/2} below
-// and e^{-2w + 2tau^2} above. w is where it is e^-l.
-double left_reach(double tau, double l) {
-  const double w = tau * std::sqrt(2 * l);
-  if (w < tau * tau) return l + tau * tau / 2;
-  return w <= 2 * tau * tau ? w : l / 2 + tau * tau;
-}
-
-// On the right every y is large, up to P(g < -v/tau)^{L-2}, or L psi > 60, where
-// psi >= 0.6 p P(g > -v/tau).
-Span integration_span(const Array& weights, const Array& mu, double tau, std::int64_t L) {
-  const double Ld = static_cast<double>(L);
-  const double l = 36 + 2 * std::log(Ld);
-  const double rest = std::max(1.0, Ld - 2);
-  Span out{HUGE_VAL, -mu.minCoeff() + tau * std::sqrt(80 / rest) + 4};
-  for (Index k = 0; k < mu.size(); ++k) {
-    out.left =
-        std::min(out.left, -mu[k] - left_reach(tau, std::max(1.0, l + std::log(weights[k]))));
-    const double odds = weights[k] * Ld / 200;
-    if (odds <= 1 || L < 4) continue;
-    const double deviations = std::max(0.0, std::sqrt(2 * std::log(odds)) - 1.3);
-    out.right = std::min(out.right, -mu[k] - tau * deviations + 1);
-  }
-  return out;
-}
 
 // phi and its derivatives [K] at one node, for every component.
 struct Orders {
@@ -87,11 +56,7 @@ Reading reading_of(const Layer& layer, const TokenLaw& tokens, const SharedMixtu
   r.a = a;
   r.s = law.cov * a;
   r.tau = std::sqrt(std::max(a.dot(r.s), 0.0));
-  try {
-    r.c = tokens.measure().tilted_mean(a);
-  } catch (const DomainError&) {
-    r.c = tokens.measure().mean();  // no limit: finite prompts are served all the same
-  }
+  r.c = centre(tokens, a);
   r.p = law.weights.array();
   r.mu = (law.means * a).array();
   r.E = law.means.rowwise() - r.c.transpose();
@@ -156,7 +121,7 @@ void add_node(const Reading& r, const Orders& o, const Powers& power, double du,
 
 Sums integrate(const Reading& r, std::int64_t L, bool gradient) {
   const Index K = r.mu.size();
-  const Span span = integration_span(r.p, r.mu, r.tau, L);
+  const IntegrationSpan span = integration_span(r.p.matrix(), r.mu.matrix(), r.tau, L, 2);
   const double du = LaplaceJets::kStep;
   const Index n = static_cast<Index>(std::ceil((span.right - span.left) / du)) + 1;
   const double last = span.left + static_cast<double>(n - 1) * du;
@@ -195,6 +160,14 @@ void add_gradient(const Layer& layer, const SharedMixture& law, const Reading& r
 }
 
 }  // namespace
+
+Vector centre(const TokenLaw& tokens, const Vector& a) {
+  try {
+    return tokens.measure().tilted_mean(a);
+  } catch (const DomainError&) {
+    return tokens.measure().mean();  // no limit: finite prompts are served all the same
+  }
+}
 
 double softmax_error(const Layer& layer, const TokenLaw& tokens, std::int64_t L,
                      const VectorView& z, const VectorView& target, Layer* gradient) {

@@ -59,7 +59,8 @@ def risk(
     simulated on ``draws`` prompts, without tokens where features are Gaussian.
 
     Tasks beyond regression (``DenoisingTask``, ``SingleIndexTask``, ``ClassificationTask``, ``PoolTask``) take a
-    ``Layer`` as at: one softmax head or linear ones are exact over the tokens, other layers are drawn.
+    ``Layer`` as at: one softmax head or linear ones are exact over the tokens, other layers are drawn. Several softmax
+    heads are exact too with engine="exact", which takes milliseconds for each pair of heads and query.
 
     With ``gradient`` the answer is a ``RiskGradient``, or a ``LayerGradient`` of a layer: the risk, its gradient, exact
     over the tokens where the risk is, and the standard errors of that gradient. An optimiser wants ``risk_function``.

@@ -30,7 +30,9 @@ xi = 0.7
 init = { kind = "dense", U = [[1, 2], [3, 4]], V = 0.5, W = [[0, 1], [1, 0]] }
 [sweep]
 lengths = [10, "inf"]
+engine = "exact"
 )toml");
+  EXPECT_EQ(denoising.risk.engine, Engine::exact);
   EXPECT_EQ(denoising.task.type, TaskType::denoising);
   EXPECT_EQ(denoising.task.strata[1], 0.75);
   EXPECT_EQ(denoising.layer.heads[0].U(1, 0), 3);

@@ -219,12 +219,58 @@ TEST(PromptError, LongPromptsTendToTheLimit) {
 
 TEST(PromptError, WhatHasNoFormulaIsRefused) {
   const Case c = some_case(2, 2, 2, Stream(61));
-  const Layer two = some_layer({ModelKind::softmax, ModelKind::softmax}, 2, 2, 0.5, Stream(62));
+  const Layer two = some_layer({ModelKind::softmax, ModelKind::linear}, 2, 2, 0.5, Stream(62));
   EXPECT_FALSE(has_prompt_formula(two));
   EXPECT_NE(testing::message_of<CapabilityError>([&] {
               return prompt_error(two, c.law, 10, c.z, c.target);
             }).find("engine = direct"),
             std::string::npos);
+  const Layer softmax = some_layer({ModelKind::softmax, ModelKind::softmax}, 2, 2, 0.5, Stream(62));
+  Layer slope = softmax.zero();
+  EXPECT_FALSE(has_gradient_formula(softmax));
+  EXPECT_NE(testing::message_of<CapabilityError>([&] {
+              return prompt_error(softmax, c.law, 10, c.z, c.target, &slope);
+            }).find("gradient"),
+            std::string::npos);
+}
+
+TEST(PromptError, SeveralSoftmaxHeadsAgreeWithDrawnPrompts) {
+  const Case c = some_case(2, 3, 2, Stream(63));
+  const Layer layer = some_layer({ModelKind::softmax, ModelKind::softmax, ModelKind::softmax}, 3, 2,
+                                 0.5, Stream(64));
+  for (const Index L : {1, 2, 20}) {
+    EXPECT_TRUE(agrees(simulated(layer, c.law, L, c.z, c.target, 20000, Stream(65)),
+                       prompt_error(layer, c.law, L, c.z, c.target)))
+        << L;
+  }
+}
+
+// The distance to the limit falls like 1/L.
+TEST(PromptError, SeveralSoftmaxHeadsTendToTheLimit) {
+  const Case c = some_case(2, 2, 2, Stream(68));
+  const Layer layer = some_layer({ModelKind::softmax, ModelKind::softmax}, 2, 2, 0.5, Stream(69));
+  const double limit = prompt_error(layer, c.law, Length::infinity(), c.z, c.target);
+  const auto scaled_gap = [&](std::int64_t L) {
+    return static_cast<double>(L) * (prompt_error(layer, c.law, L, c.z, c.target) - limit);
+  };
+  EXPECT_TRUE(close(scaled_gap(10000), scaled_gap(100000), 1e-3));
+  EXPECT_FALSE(close(scaled_gap(10), scaled_gap(100000), 1e-2)) << "short prompts must be seen";
+}
+
+// Heads with one U are one head whose V is the sum of theirs.
+TEST(PromptError, ThreeHeadsWithOneTiltAreOne) {
+  const Case c = some_case(3, 2, 2, Stream(66));
+  const Layer one = some_layer({ModelKind::softmax}, 2, 2, 0.8, Stream(67));
+  Layer three = one;
+  three.heads.assign(3, one.heads[0]);
+  three.heads[0].V *= 0.2;
+  three.heads[1].V *= -0.5;
+  three.heads[2].V *= 1.3;
+  for (const std::int64_t L : {1, 7, 300, 10000}) {
+    EXPECT_TRUE(close(prompt_error(three, c.law, L, c.z, c.target),
+                      prompt_error(one, c.law, L, c.z, c.target), 1e-8))
+        << L;
+  }
 }
 
 TEST(Layer, ParametersReadBack) {

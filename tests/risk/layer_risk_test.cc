@@ -271,6 +271,22 @@ TEST(LayerRisk, SeveralHeadsAreDrawnAndAgreeWithBruteForce) {
                     risk));
 }
 
+TEST(LayerRisk, TwoSoftmaxHeadsAreExactIfAskedFor) {
+  DenoisingTask line;
+  line.means.fixed = Matrix{{1.5}, {-1.5}};
+  line.weights = Vector{{0.5, 0.5}};
+  line.gamma = line.xi = 0.7;
+  const ContextTask task = denoising_task(line);
+  Layer layer = layer_of(1, 1, 0.8, 0.6, 0.1);
+  layer.heads.push_back({ModelKind::softmax, Matrix{{-0.5}}, Matrix{{0.3}}});
+  const Estimate exact = layer_risk(task, layer, 6, {.engine = Engine::exact});
+  EXPECT_EQ(exact.engine, Engine::quadrature);
+  EXPECT_LT(exact.std_error, 1e-8);
+  const Estimate drawn = layer_risk(task, layer, 6, {.draws = 20000});
+  EXPECT_EQ(drawn.engine, Engine::direct);
+  EXPECT_TRUE(agrees(drawn, exact.value));
+}
+
 TEST(LayerRisk, DrawnPromptsAgreeWithTheFormula) {
   const ContextTask task = denoising_task(two_means(0.6, 0.9));
   const Layer layer = layer_of(2, 2, 0.7, 0.6, 0.2);
@@ -457,6 +473,7 @@ TEST(LayerRisk, MistakesAreNamed) {
   EXPECT_THROW((void)layer_risk(task, layer_of(3, 3, 1, 1, 0), 5, {}), DimensionError);
   Layer two = layer_of(2, 2, 0.7, 0.6, 0.2);
   two.heads.push_back(two.heads[0]);
+  two.heads[1].kind = ModelKind::linear;
   EXPECT_NE(testing::message_of<CapabilityError>([&] {
               return layer_risk(task, two, 5, {.engine = Engine::exact});
             }).find("direct"),
