@@ -127,8 +127,11 @@ void finish_flow(const Globals& globals, const IclOptions& options, const Config
 void icl_risk(const Globals& globals, const IclOptions& options) {
   Config config = icl_config(globals, options);
   set_lengths(config, options);
+  if (read_task_type(config.root()) != TaskType::regression) {
+    set_layer(config, options);
+    return icl_layer_risk(globals, options, config);
+  }
   const Table root = config.root();
-  if (read_task_type(root) != TaskType::regression) return icl_layer_risk(globals, options, config);
   const RiskProblem problem =
       options.model.empty() ? read_risk_problem(root, globals.seed)
                             : read_risk_problem(root, globals.seed, load_model(options.model));
@@ -141,10 +144,9 @@ void icl_risk(const Globals& globals, const IclOptions& options) {
 }
 
 void icl_layer_risk(const Globals& globals, const IclOptions& options, const Config& config) {
-  if (options.asks_temperature() || !options.model.empty()) {
+  if (options.asks_temperature()) {
     throw ArgumentError(
-        "icl risk: --model, --temperature, --factor and --shift are for task.type = "
-        "\"regression\"");
+        "icl risk: --temperature, --factor and --shift are for task.type = \"regression\"");
   }
   const LayerProblem problem = read_layer_problem(config.root(), globals.seed);
   config.check_all_used();
@@ -314,6 +316,7 @@ void add_icl(const Command& app, Globals& globals) {
       {.shard = true, .dry_run = true}, icl_flow);
   add("train", "Stochastic training on fresh prompts", kOne,
       "Reads [task], [model] and [train]; 'esscher config icl train' prints every key.\n"
+      "Every task.type trains: heads on regression, a layer on the others (model.family).\n"
       "With --out the training is a run that resumes; --extend goes on with a finished one.\n"
       "Examples:\n"
       "  esscher icl train --set task.dim=5 --set train.optimizer=adam --set train.steps=500 "

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "esscher/base/error.h"
+#include "esscher/config/layer.h"
 #include "esscher/io/file.h"
 #include "esscher/json/training.h"
 #include "esscher/store/run.h"
@@ -39,6 +40,14 @@ std::string length_toml(const std::string& text, const IclOptions& options, cons
   }
 }
 
+// What --model names: the document "model" of a run, or a JSON file.
+Json model_document(const std::string& model) {
+  if (!fs::is_directory(model)) return parse_json(model, read_text(model));
+  const std::optional<Json> document = Run::open(model).document("model");
+  if (document) return *document;
+  throw FileError("--model is '" + model + "', expected a finished run of icl flow or icl train");
+}
+
 }  // namespace
 
 void set_length(Config& config, const IclOptions& options) {
@@ -60,12 +69,26 @@ void set_lengths(Config& config, const IclOptions& options) {
 }
 
 std::vector<Readout> load_model(const std::string& model) {
-  if (!fs::is_directory(model)) return heads_of(parse_json(model, read_text(model)), model);
-  const std::optional<Json> document = Run::open(model).document("model");
-  if (!document) {
-    throw FileError("--model is '" + model + "', expected a finished run of icl flow or icl train");
+  return heads_of(model_document(model), model);
+}
+
+void set_layer(Config& config, const IclOptions& options) {
+  if (options.model.empty()) return;
+  const Json document = model_document(options.model);
+  const Json& layer = document.contains("parameters") ? document["parameters"] : document;
+  std::string init = "model.init={kind=\"dense\"";
+  for (const char* key : {"U", "V", "W"}) {
+    if (!layer.contains(key) || !layer.contains("kinds")) {
+      throw FileError("--model is '" + options.model +
+                      "', expected a layer with \"kinds\", \"U\", \"V\" and \"W\", as icl flow and "
+                      "icl train make on task.type = \"" +
+                      std::string(name(read_task_type(config.root()))) + "\"");
+    }
+    init += std::string(",") + key + "=" + layer[key].dump();
   }
-  return heads_of(*document, model);
+  const std::string door = "--model " + options.model;
+  config.set("model.kinds=" + layer["kinds"].dump(), door);
+  config.set(init + "}", door);
 }
 
 std::string rerun(const Globals& globals, const char* verb, const IclOptions& options) {

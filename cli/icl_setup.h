@@ -34,6 +34,8 @@ void set_lengths(Config& config, const IclOptions& options);
 
 // The heads of --model: the document "model" of a run, or a JSON file (heads_of in json/training.h).
 std::vector<Readout> load_model(const std::string& model);
+// The layer of --model, as model.init and model.kinds.
+void set_layer(Config& config, const IclOptions& options);
 
 // The command that made a run, shown in its report.
 std::string rerun(const Globals& globals, const char* verb, const IclOptions& options);

@@ -169,7 +169,7 @@ void icl_train(const Globals& globals, const IclOptions& options) {
   const Json document = train_document(result);
   if (run) {
     run->set_document("model", document.at("parameters"));
-    Page page = with_setting(setting_of(plan.config.task, plan.config.length, plan.config.batch),
+    Page page = with_setting(training_setting(plan.config),
                              training_page(result, risks_beside(result, plan.config),
                                            rerun(globals, "icl train", options)));
     for (const Preset& preset : presets()) {

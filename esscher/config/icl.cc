@@ -87,7 +87,8 @@ LinearRegressionTask read_task(const Table& root) {
   const Table table = root.table("task");
   if (read_task_type(root) != TaskType::regression) {
     table.fail("type",
-               "\"regression\" for this verb; other types have icl risk, icl flow and icl optimum");
+               "\"regression\" for this verb; other types have icl risk, icl flow, icl train and "
+               "icl optimum");
   }
   LinearRegressionTask task;
   task.dim = table.integer("dim", Range::between(1, 1000));

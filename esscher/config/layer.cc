@@ -171,19 +171,6 @@ Layer read_identity(const Table& model, const Table& init, const ContextTask& ta
   return out;
 }
 
-LayerModel read_layer_model(const Table& root) {
-  LayerModel out{.task = read_context_task(root)};
-  out.start = read_layer(root, out.task);
-  const Table model = root.table_or_empty("model");
-  out.family = model.enumerator_or("family", LayerFamily::full);
-  try {
-    (void)out.phi0();
-  } catch (const ArgumentError& error) {
-    model.fail_because("family", error.what());
-  }
-  return out;
-}
-
 }  // namespace
 
 TaskType read_task_type(const Table& root) {
@@ -213,6 +200,19 @@ Layer read_layer(const Table& root, const ContextTask& task) {
   if (kind == StartKind::dense) return read_dense(model, init, task);
   if (kind == StartKind::identity) return read_identity(model, init, task);
   init.fail("kind", "\"dense\" or \"identity\" for this type of task");
+}
+
+LayerModel read_layer_model(const Table& root) {
+  LayerModel out{.task = read_context_task(root)};
+  out.start = read_layer(root, out.task);
+  const Table model = root.table_or_empty("model");
+  out.family = model.enumerator_or("family", LayerFamily::full);
+  try {
+    (void)out.phi0();
+  } catch (const ArgumentError& error) {
+    model.fail_because("family", error.what());
+  }
+  return out;
 }
 
 LayerProblem read_layer_problem(const Table& root, std::uint64_t seed) {

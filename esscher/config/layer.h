@@ -12,7 +12,8 @@
 //   [model]  kind = "softmax" | "linear", or kinds = [..], one for each head
 //            init = { kind = "dense", U, V, W = 0 }      U and V may be lists, one matrix per head
 //            family = "scalars" | "diagonal" | "full": what icl optimum searches ("scalars" unless
-//            given), and where icl flow moves ("full" unless given); heads = 1
+//            given), and where icl flow and icl train move
+//            ("full" unless given); heads = 1
 //            init = { kind = "identity", scale = 0.01 }  U = V = scale I; heads = 1 of them
 //   [sweep]  engine = "auto" | "exact" | "direct": how icl risk averages over finite prompts
 //
@@ -36,10 +37,13 @@ ContextTask read_context_task(const Table& root);
 
 Layer read_layer(const Table& root, const ContextTask& task);
 
+// The layer where a flow or a training starts, in the family model.family, "full" unless given.
+LayerModel read_layer_model(const Table& root);
+
 // Reads the whole of a table of risks.
 LayerProblem read_layer_problem(const Table& root, std::uint64_t seed);
 
-// Reads the whole of a flow from that layer, in the family model.family, "full" unless given.
+// Reads the whole of a flow of that layer.
 LayerFlowProblem read_layer_flow_problem(const Table& root, std::uint64_t seed);
 
 // Reads the whole of a search for the best layer, flow.restarts = 4 included. The heads are those of

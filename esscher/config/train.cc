@@ -4,6 +4,7 @@
 
 #include "esscher/base/error.h"
 #include "esscher/config/icl.h"
+#include "esscher/config/layer.h"
 #include "esscher/risk/batch.h"
 
 namespace esscher {
@@ -22,12 +23,7 @@ OptimizerOptions read_optimizer(const Table& train) {
   return o;
 }
 
-}  // namespace
-
-TrainPlan read_train(const Table& root, std::uint64_t seed) {
-  allow_lab_keys(root);
-  TrainPlan out;
-  TrainConfig& c = out.config;
+void read_heads(const Table& root, std::uint64_t seed, TrainConfig& c) {
   const LinearRegressionTask task = read_task(root);
   const ModelConfig model = read_model(root, task, seed);
   c.task = task;
@@ -35,6 +31,19 @@ TrainPlan read_train(const Table& root, std::uint64_t seed) {
   c.space = model.space;
   c.heads = model.heads;
   c.start = model.start;
+}
+
+}  // namespace
+
+TrainPlan read_train(const Table& root, std::uint64_t seed) {
+  allow_lab_keys(root);
+  TrainPlan out;
+  TrainConfig& c = out.config;
+  if (read_task_type(root) == TaskType::regression) {
+    read_heads(root, seed, c);
+  } else {
+    c.layer = read_layer_model(root);
+  }
   c.risk = read_flow(root, seed).risk;
   const Table train = root.table_or_empty("train");
   c.length = read_length(root);
@@ -42,7 +51,8 @@ TrainPlan read_train(const Table& root, std::uint64_t seed) {
   c.batch = train.integer_or("batch", c.batch, Range::between(1, 1e9));
   // A stored configuration names the engine that a missing key stands for. The released program
   // wrote "sampled" there, so its unfinished runs are the same study today and go on.
-  c.gradient = train.enumerator_or("gradient", batch_engine(c.task, Engine::automatic));
+  c.gradient = train.enumerator_or(
+      "gradient", c.layer ? Engine::direct : batch_engine(c.task, Engine::automatic));
   c.half_loss = train.choice_or("loss", {"half", "mse"}, "half") == "half";
   c.curve_block = train.integer_or("curve_block", c.curve_block, Range::at_least(1));
   c.seed = seed;

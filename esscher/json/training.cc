@@ -154,7 +154,8 @@ Json train_document(const TrainResult& result) {
     out["loss"].push_back(some_columns(row, {"step", "loss", "std_error"}));
   }
   out["loss_is"] = "half the mean squared error on the training prompts";
-  out["parameters"] = heads_json(result.heads);
+  out["parameters"] = result.layer ? layer_json(*result.layer) : heads_json(result.heads);
+  if (result.layer) out["task"] = result.task;
   return out;
 }
 

@@ -27,7 +27,8 @@ Json layer_json(const Layer& layer);
 // {"rows": one summary per twin, "lengths": L(eps), "path": [..]}
 Json compare_document(const CompareResult& result);
 
-// {"steps","status","final_risk","loss": [{"step","loss","std_error"}],"loss_is","parameters"}
+// {"steps","status","final_risk","loss": [{"step","loss","std_error"}],"loss_is","parameters"}; a layer
+// has "task" too, and the keys of layer_json in its parameters
 Json train_document(const TrainResult& result);
 
 // {"U","V"} of one head, {"heads": [{"U","V"},..]} of several. The last row of V is r, the rest is 0.

@@ -7,6 +7,7 @@
 #include "esscher/base/number_text.h"
 #include "esscher/report/detail/head_map.h"
 #include "esscher/report/detail/row_sheet.h"
+#include "esscher/report/setting.h"
 
 namespace esscher {
 namespace {
@@ -44,12 +45,6 @@ std::string headline(const FlowRecord& flow) {
   if (!end.bayes) return text + ".";
   return text + (end.bound ? ", and no prediction has less than " : ", and the Bayes risk is ") +
          brief(*end.bayes, 3) + ".";
-}
-
-// "single_index" as words.
-std::string words(std::string name) {
-  std::ranges::replace(name, '_', '-');
-  return name;
 }
 
 std::string coordinates_text(const FlowRow& end) {
@@ -144,7 +139,7 @@ Verdict limit_verdict(FlowStatus status, double distance) {
 
 Page flow_page(const FlowRecord& flow, const std::string& rerun) {
   const FlowRow& end = flow.summary;
-  Page page{.title = "Gradient flow of in-context " + words(end.task.value_or("regression")),
+  Page page{.title = "Gradient flow of in-context " + task_words(end.task.value_or("regression")),
             .lead = headline(flow)};
   page.setting = "The model is " + *end.model + " attention at L = " +
                  (end.L->is_infinite() ? std::string("∞") : brief(end.L->count())) +

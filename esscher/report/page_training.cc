@@ -1,10 +1,12 @@
 #include "esscher/report/page_training.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "esscher/base/number_text.h"
 #include "esscher/report/detail/head_map.h"
 #include "esscher/report/detail/row_sheet.h"
+#include "esscher/report/setting.h"
 
 namespace esscher {
 namespace {
@@ -52,7 +54,8 @@ std::string headline(const TrainResult& result, const std::vector<RiskRow>& risk
                      brief_with_error(end.risk, end.std_error);
   for (const RiskRow& row : risks) {
     if (row.model != "bayes" || row.L != end.L || !(row.risk > 0)) continue;
-    text += ", " + brief(end.risk / row.risk, 3) + " times the Bayes risk " + brief(row.risk, 3);
+    text += ", " + brief(end.risk / row.risk, 3) + " times " +
+            (row.bound ? "what no prediction beats, " : "the Bayes risk ") + brief(row.risk, 3);
   }
   return text + " at L = " + (end.L.is_infinite() ? std::string("∞") : brief(end.L.count())) + ".";
 }
@@ -61,7 +64,9 @@ Section parameter_section(Page& page, const std::vector<TrainRow>& checkpoints) 
   Section section{.id = "parameters", .title = "Parameters over training"};
   std::vector<TimedHeads> path;
   for (const TrainRow& row : checkpoints) {
-    path.push_back(timed_heads(static_cast<double>(row.step), row.heads()));
+    const auto step = static_cast<double>(row.step);
+    path.push_back(row.is_layer() ? timed_heads(step, row.layer())
+                                  : timed_heads(step, row.heads()));
   }
   section.figures.push_back(head_map(page, "parameters", path, "step"));
   return section;
@@ -71,15 +76,19 @@ Section parameter_section(Page& page, const std::vector<TrainRow>& checkpoints) 
 
 std::vector<ReferenceLine> bayes_lines(const std::vector<RiskRow>& risks) {
   double bayes = NAN, limit = NAN;
+  bool bound = false;
   for (const RiskRow& row : risks) {
     if (row.model == "bayes") (row.L.is_infinite() ? limit : bayes) = row.risk;
+    bound = bound || row.bound.value_or(false);
   }
   const bool together = limit > 0 && bayes < 1.2 * limit;
   std::vector<ReferenceLine> lines;
   if (bayes > 0) {
     lines.push_back({.axis = 'y',
                      .value = bayes,
-                     .label = together ? "Bayes risk, here and at L = ∞" : "Bayes risk"});
+                     .label = together ? "Bayes risk, here and at L = ∞"
+                              : bound  ? "Bayes, the law known"
+                                       : "Bayes risk"});
   }
   if (limit > 0 && !together) {
     lines.push_back({.axis = 'y', .value = limit, .label = "Bayes risk at L = ∞"});
@@ -89,7 +98,9 @@ std::vector<ReferenceLine> bayes_lines(const std::vector<RiskRow>& risks) {
 
 Page training_page(const TrainResult& result, const std::vector<RiskRow>& risks,
                    const std::string& rerun) {
-  Page page{.title = "Training of in-context regression", .lead = headline(result, risks)};
+  Page page{
+      .title = "Training of in-context " + (result.layer ? task_words(result.task) : "regression"),
+      .lead = headline(result, risks)};
   page.datasets["loss"] = sheet_of_rows(result.losses, {"step", "loss", "low", "high"});
   page.datasets["risks"] = sheet_of_rows(risks, {"L", "model", "risk", "std_error"});
   page.sections.push_back(loss_section(result, risks));

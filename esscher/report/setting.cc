@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <vector>
@@ -29,6 +30,11 @@ std::string law_text(const AnyMeasure& law) {
 }
 
 }  // namespace
+
+std::string task_words(std::string type) {
+  std::ranges::replace(type, '_', '-');
+  return type;
+}
 
 std::string matrix_text(const Matrix& M) {
   const double size = M.cwiseAbs().maxCoeff();
@@ -83,11 +89,16 @@ std::string setting_of(const AnyTask& any) {
   return out + " and labels without noise.";
 }
 
-std::string setting_of(const AnyTask& task, Length length, Index batch) {
-  return setting_of(task) +
-         fmt::format(" The gradients come from fresh prompts of {} tokens, {} at a time.",
-                     length.is_infinite() ? std::string("infinitely many") : brief(length.count()),
-                     batch);
+std::string training_setting(const TrainConfig& config) {
+  const Length L = config.length;
+  const std::string tokens =
+      (L.is_infinite() ? std::string("infinitely many") : brief(L.count())) + " tokens";
+  const std::string task = config.layer ? setting_of(config.layer->task) : setting_of(config.task);
+  if (config.gradient == Engine::exact) {
+    return task + " The gradients are those of the exact risk of prompts of " + tokens + ".";
+  }
+  return task + fmt::format(" The gradients come from fresh prompts of {}, {} at a time.", tokens,
+                            config.batch);
 }
 
 std::string setting_of(const ContextTask& task) {

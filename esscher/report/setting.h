@@ -9,21 +9,25 @@
 #include "esscher/report/page.h"
 #include "esscher/task/context.h"
 #include "esscher/task/task.h"
+#include "esscher/training/trainer.h"
 
 namespace esscher {
 
 // "0.5 I", "diag(1, 0.5)", or "a 4 × 4 matrix of norm 1.2".
 std::string matrix_text(const Matrix& M);
 
+// "single_index" as a word of a sentence, "single-index".
+std::string task_words(std::string type);
+
 // Tokens, queries and layer of a concentration study.
 std::string setting_of(const Problem& problem);
 
-// What is learned in context; from fresh prompts of this length, so many at a time.
+// What is learned in context.
 std::string setting_of(const AnyTask& task);
-std::string setting_of(const AnyTask& task, Length length, Index batch);
-
-// The same of a task beyond regression.
 std::string setting_of(const ContextTask& task);
+
+// The same, and how many prompts of which length a step of training draws.
+std::string training_setting(const TrainConfig& config);
 
 // The page with this setting before what it says itself.
 Page with_setting(const std::string& setting, Page page);

@@ -94,15 +94,6 @@ Estimate over_nodes(const ContextTask& task, int log2_count, const RiskOptions& 
   return out;
 }
 
-void check_prompt_memory(const ContextTask& task, Length L, std::int64_t prompts) {
-  constexpr double kMost = 8.0 * (1 << 30);
-  const double bytes = 8.0 * static_cast<double>(L.count()) * static_cast<double>(task.token_dim) *
-                       static_cast<double>(prompts);
-  if (bytes <= kMost) return;
-  throw CapabilityError("layer risk: " + std::to_string(prompts) + " prompts of L = " + L.text() +
-                        " tokens take more than 8 GiB; ask for a shorter prompt or fewer draws");
-}
-
 Place draw_place(const ContextTask& task, Length L, const Stream& own) {
   Place out{draw_node(task, own.split(0)), 1};
   if (!L.is_infinite()) {
@@ -152,6 +143,15 @@ Estimate of_moments(const ContextTask& task, const RiskOptions& options, const R
 }
 
 }  // namespace
+
+void check_prompt_memory(const ContextTask& task, Length L, std::int64_t prompts) {
+  constexpr double kMost = 8.0 * (1 << 30);
+  const double bytes = 8.0 * static_cast<double>(L.count()) * static_cast<double>(task.token_dim) *
+                       static_cast<double>(prompts);
+  if (bytes <= kMost) return;
+  throw CapabilityError("layer: " + std::to_string(prompts) + " prompts of L = " + L.text() +
+                        " tokens take more than 8 GiB; ask for a shorter prompt or fewer draws");
+}
 
 RiskChoice choose_layer_risk(const ContextTask& task, const Layer& layer, Length length,
                              Engine engine) {

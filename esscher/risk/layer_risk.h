@@ -29,6 +29,9 @@ namespace esscher {
 RiskChoice choose_layer_risk(const ContextTask& task, const Layer& layer, Length length,
                              Engine engine);
 
+// Throws CapabilityError if so many prompts of L tokens do not fit into memory at once.
+void check_prompt_memory(const ContextTask& task, Length L, std::int64_t prompts);
+
 Estimate layer_risk(const ContextTask& task, const Layer& layer, Length length,
                     const RiskOptions& options);
 

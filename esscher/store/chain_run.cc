@@ -41,6 +41,14 @@ std::vector<TrainRow> run_chain(Chain& chain, Run* run,
 
 std::vector<RiskRow> risks_beside(const TrainResult& result, const TrainConfig& config) {
   std::vector<RiskRow> rows{result.final_risk};
+  if (config.layer) {
+    const ReferenceRisks found = reference_risks(config.layer->task, config.length, config.risk);
+    rows.push_back(risk_row(config.length, "bayes", found.bayes));
+    if (found.bayes_is_bound) rows.back().bound = true;
+    rows.push_back(risk_row(config.length, "affine", found.affine));
+    rows.push_back(risk_row(config.length, "linear", found.linear));
+    return rows;
+  }
   if (!config.task.is_regression()) return rows;
   const LinearRegressionTask& task = config.task.regression();
   rows.push_back(bayes_row(task, config.length, kBayesReplicates, config.risk));

@@ -33,8 +33,22 @@ TrainRow loss_row(const LossPoint& p, double scale) {
   return row;
 }
 
+TrainRow layer_row(const Trainer& trainer) {
+  const Layer layer = trainer.layer();
+  TrainRow row;
+  row.what = TrainRowKind::checkpoint;
+  row.step = trainer.step();
+  row.status = trainer.status();
+  row.U = layer.stacked_U();
+  row.V = layer.stacked_V();
+  row.W = layer.W;
+  row.kinds = layer.kinds_text();
+  return row;
+}
+
 TrainRow checkpoint_row(const Trainer& trainer) {
   const std::vector<Readout> heads = trainer.heads();
+  if (heads.empty()) return layer_row(trainer);
   const auto H = static_cast<Index>(heads.size());
   const Index D = heads[0].dim();
   TrainRow row;
@@ -52,15 +66,21 @@ TrainRow checkpoint_row(const Trainer& trainer) {
 
 RiskRow final_risk(const Trainer& trainer, RiskOptions options) {
   const TrainConfig& c = trainer.config();
-  const std::string model(name(c.model));
+  const std::string model = c.layer ? c.layer->start.name() : std::string(name(c.model));
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   const RiskRow unknown = risk_row(c.length, model, {kNone, kNone, 0, Engine::sampled});
   if (trainer.status() == TrainStatus::diverged) return unknown;
-  if (c.heads > 1) {
+  if (c.heads > 1 || c.layer) {
     options.draws = std::max(options.draws, kTestPrompts);
-    if (c.gradient == Engine::direct) options.engine = Engine::direct;
+    if (c.gradient == Engine::direct && !c.layer) options.engine = Engine::direct;
   }
   try {
+    if (c.layer) {
+      RiskRow row =
+          risk_row(c.length, model, layer_risk(c.layer->task, trainer.layer(), c.length, options));
+      row.task = name(c.layer->task.type);
+      return row;
+    }
     return risk_row(c.length, model, risk(c.task, trainer.heads(), c.model, c.length, options));
   } catch (const DomainError&) {
     return unknown;  // scores overflow; the run is finished all the same
@@ -77,6 +97,10 @@ std::vector<Readout> TrainRow::heads() const {
     out.push_back({U->middleRows(h * D, D), r->segment(h * D, D)});
   }
   return out;
+}
+
+Layer TrainRow::layer() const {
+  return Layer::of_stacked(kinds.value(), U.value(), V.value(), W.value());
 }
 
 Chain::Chain(TrainPlan plan) : plan_(checked(std::move(plan))), trainer_(plan_.config) {
@@ -115,6 +139,10 @@ TrainResult assemble_training(const Trainer& trainer, std::span<const TrainRow> 
     (row.what == TrainRowKind::loss ? result.losses : result.checkpoints).push_back(row);
   }
   result.heads = trainer.heads();
+  if (trainer.config().layer) {
+    result.layer = trainer.layer();
+    result.task = name(trainer.config().layer->task.type);
+  }
   result.final_risk = final_risk(trainer, options);
   return result;
 }

@@ -38,6 +38,9 @@ struct TrainRow {
   std::optional<TrainStatus> status;
   std::optional<Matrix> U;  // [H D,D], the heads one below the other
   std::optional<Vector> r;  // [H D]
+  // Checkpoints of a layer: what its heads read [H m,D], its residual [m,D], the kinds of its heads.
+  std::optional<Matrix> V, W;
+  std::optional<std::string> kinds;
 
   template <class Row, class Column>
   static void columns(Row& row, Column&& column) {
@@ -50,10 +53,15 @@ struct TrainRow {
     column("status", row.status, "", "running or diverged");
     column("U", row.U, "", "K'Q of the heads, one below the other");
     column("r", row.r, "", "last rows of V of the heads, one after another");
+    column("V", row.V, "", "what the heads of a layer read, one below the other");
+    column("W", row.W, "", "the residual of a layer");
+    column("kinds", row.kinds, "", "attention of the heads of a layer");
   }
 
-  // The heads of a checkpoint.
+  // The heads of a checkpoint, or its layer.
   [[nodiscard]] std::vector<Readout> heads() const;
+  [[nodiscard]] bool is_layer() const { return W.has_value(); }
+  [[nodiscard]] Layer layer() const;
 };
 
 class Chain {
@@ -88,7 +96,9 @@ struct TrainResult {
   TrainStatus status = TrainStatus::running;
   std::vector<TrainRow> losses, checkpoints;
   std::vector<Readout> heads;
-  RiskRow final_risk;  // NaN if the run diverged
+  std::optional<Layer> layer;  // instead of heads
+  std::string task;            // type of the task, of a layer
+  RiskRow final_risk;          // NaN if the run diverged
 };
 
 // The end of a chain: the risk of its heads on fresh nodes or prompts, with the options given.

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "esscher/base/error.h"
+#include "esscher/risk/layer_error.h"
 
 namespace esscher {
 
@@ -16,6 +17,12 @@ FamilyMap LayerModel::map() const {
 SmoothFunction layer_objective(const ContextTask& task, const FamilyMap& map, Length length,
                                const RiskOptions& options) {
   const Layer like = map.layer(Vector::Zero(map.size()));
+  const bool drawn =
+      choose_layer_risk(task, like, length, options.engine).method == RiskMethod::draws;
+  if (!drawn && !length.is_infinite() && !has_gradient_formula(like)) {
+    throw CapabilityError("layer: several softmax heads have no formula of the gradient at L = " +
+                          length.text() + "; engine \"auto\" descends on fixed prompts");
+  }
   return [risk = layer_risk_function(task, like, length, options), map](const Vector& phi,
                                                                         Vector& gradient) {
     gradient = Vector::Constant(phi.size(), std::numeric_limits<double>::quiet_NaN());

@@ -21,7 +21,8 @@ struct LayerModel {
 
 // The risk of layer_risk_function as a function of phi. Where the layer has no risk, because scores
 // are beyond reach or the limit does not exist, it is infinite and its gradient not a number, so that
-// descents and integrators turn back.
+// descents and integrators turn back. Throws CapabilityError if options.engine asks for a gradient
+// that has no formula.
 SmoothFunction layer_objective(const ContextTask& task, const FamilyMap& map, Length length,
                                const RiskOptions& options);
 

@@ -5,6 +5,8 @@
 
 #include "esscher/base/error.h"
 #include "esscher/base/stop.h"
+#include "esscher/risk/layer_batch.h"
+#include "esscher/risk/layer_error.h"
 
 namespace esscher {
 namespace {
@@ -49,6 +51,83 @@ auto exact_loss(const TrainConfig& config) {
   };
 }
 
+using Loss = std::function<double(const Vector& theta, const Stream&, Vector& gradient)>;
+
+std::vector<Readout> heads_at(const TrainConfig& config, const Vector& theta) {
+  const Index size = config.space.size();
+  std::vector<Readout> heads;
+  for (Index h = 0; h < config.heads; ++h) {
+    heads.push_back(config.space.readout(theta.segment(h * size, size)));
+  }
+  return heads;
+}
+
+Loss head_loss(const TrainConfig& config) {
+  std::function<BatchLoss(std::span<const Readout>, const Stream&)> of_heads;
+  if (config.gradient == Engine::exact) {
+    of_heads = exact_loss(config);
+  } else {
+    of_heads = Batch(config.task, config.model, config.gradient, config.length, config.batch,
+                     config.half_loss);
+  }
+  return [config, of_heads](const Vector& theta, const Stream& stream, Vector& gradient) {
+    const BatchLoss batch = of_heads(heads_at(config, theta), stream);
+    const Index size = config.space.size();
+    gradient.resize(theta.size());
+    for (Index h = 0; h < config.heads; ++h) {
+      gradient.segment(h * size, size) = config.space.pull_back(
+          theta.segment(h * size, size), batch.gradient[static_cast<std::size_t>(h)]);
+    }
+    return batch.loss;
+  };
+}
+
+Loss layer_loss(const TrainConfig& config) {
+  const LayerModel& model = *config.layer;
+  const FamilyMap map = model.map();
+  if (config.gradient == Engine::exact) {
+    return
+        [risk = layer_objective(model.task, map, config.length, config.risk),
+         scale = config.half_loss ? 1.0 : 2.0](const Vector& phi, const Stream&, Vector& gradient) {
+          const double loss = scale * risk(phi, gradient);
+          gradient *= scale;
+          return loss;
+        };
+  }
+  const LayerBatch batch(model.task, config.length, config.batch, config.half_loss);
+  return [batch, map](const Vector& phi, const Stream& stream, Vector& gradient) {
+    try {
+      const LayerLoss found = batch(map.layer(phi), stream);
+      gradient = map.pull_back(found.gradient);
+      return found.loss;
+    } catch (const DomainError&) {  // scores overflow: the run has diverged
+      gradient = Vector::Zero(phi.size());
+      return HUGE_VAL;
+    }
+  };
+}
+
+GradientChoice choose_layer_gradient(const TrainConfig& config) {
+  const std::string type(name(config.layer->task.type));
+  switch (config.gradient) {
+    case Engine::automatic:
+    case Engine::direct:
+      return {Engine::direct, config.length.is_infinite()
+                                  ? "Laws and queries are drawn; the layer reads the law."
+                                  : "Prompts of " + type + " are drawn token by token."};
+    case Engine::exact:
+      if (config.length.is_infinite() || has_gradient_formula(config.layer->start)) {
+        return {Engine::exact, "The population loss is exact over prompts."};
+      }
+      throw CapabilityError("train: gradient = \"exact\" on " + type +
+                            " is for one softmax head or linear heads at a finite length; gradient "
+                            "= \"auto\" draws prompts");
+    default: break;
+  }
+  throw CapabilityError("train: gradient = \"" + std::string(name(config.gradient)) +
+                        "\" does not serve " + type + "; use \"direct\" or \"exact\"");
+}
+
 void check_size(const char* what, const Vector& values, Index size) {
   if (values.size() == size) return;
   throw FileError("training state: " + std::string(what) + " has " + std::to_string(values.size()) +
@@ -71,7 +150,11 @@ TrainConfig TrainConfig::authors(ModelKind model, Length length) {
 }
 
 void TrainConfig::check() const {
-  task.check();
+  if (layer) {
+    (void)layer->phi0();
+  } else {
+    task.check();
+  }
   if (heads < 1 || heads > kMaxHeads) {
     throw_argument("train", "heads", std::to_string(heads),
                    "an integer from 1 to " + std::to_string(kMaxHeads));
@@ -88,6 +171,7 @@ void TrainConfig::check() const {
 }
 
 GradientChoice choose_gradient(const TrainConfig& config) {
+  if (config.layer) return choose_layer_gradient(config);
   if (config.gradient != Engine::exact) {
     const Engine engine = batch_engine(config.task, config.gradient);
     const bool sampled = engine == Engine::sampled;
@@ -107,38 +191,31 @@ GradientChoice choose_gradient(const TrainConfig& config) {
 Trainer::Trainer(TrainConfig config) : config_(std::move(config)) {
   config_.check();
   config_.gradient = choose_gradient(config_).engine;
-  config_.space.token_dim = config_.task.token_dim();
-  if (config_.space.key_dim == 0) config_.space.key_dim = config_.space.token_dim;
-  if (config_.gradient == Engine::exact) {
-    loss_ = exact_loss(config_);
-  } else {
-    loss_ = Batch(config_.task, config_.model, config_.gradient, config_.length, config_.batch,
-                  config_.half_loss);
-  }
   state_.seed = config_.seed;
-  state_.theta = start_parameters(config_.space, config_.heads, config_.start, config_.seed);
+  if (config_.layer) {
+    loss_ = layer_loss(config_);
+    state_.theta = config_.layer->phi0();
+  } else {
+    config_.space.token_dim = config_.task.token_dim();
+    if (config_.space.key_dim == 0) config_.space.key_dim = config_.space.token_dim;
+    loss_ = head_loss(config_);
+    state_.theta = start_parameters(config_.space, config_.heads, config_.start, config_.seed);
+  }
   check_finite("train", "initial parameters", state_.theta);
 }
 
 std::vector<Readout> Trainer::heads() const {
-  const Index size = config_.space.size();
-  std::vector<Readout> heads;
-  for (Index h = 0; h < config_.heads; ++h) {
-    heads.push_back(config_.space.readout(state_.theta.segment(h * size, size)));
-  }
-  return heads;
+  return config_.layer ? std::vector<Readout>() : heads_at(config_, state_.theta);
+}
+
+Layer Trainer::layer() const {
+  if (!config_.layer) throw ArgumentError("train: the model has heads (U, r), expected a layer");
+  return config_.layer->map().layer(state_.theta);
 }
 
 double Trainer::gradient(std::int64_t t, Vector& out) const {
   const Stream stream = Stream(config_.seed).split(1).split(static_cast<std::uint64_t>(t));
-  const BatchLoss batch = loss_(heads(), stream);
-  const Index size = config_.space.size();
-  out.resize(state_.theta.size());
-  for (Index h = 0; h < config_.heads; ++h) {
-    out.segment(h * size, size) = config_.space.pull_back(
-        state_.theta.segment(h * size, size), batch.gradient[static_cast<std::size_t>(h)]);
-  }
-  return batch.loss;
+  return loss_(state_.theta, stream, out);
 }
 
 std::int64_t Trainer::run(std::int64_t steps) {

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@
 #include "esscher/estimate/moments.h"
 #include "esscher/risk/batch.h"
 #include "esscher/risk/risk.h"
+#include "esscher/training/layer_model.h"
 #include "esscher/training/optimizer.h"
 #include "esscher/training/start.h"
 
@@ -31,6 +33,8 @@ struct TrainConfig {
   Parametrisation space{ParameterSpace::UV, 0, 0, 1.0};
   Index heads = 1;  // 1 .. kMaxHeads
   StartOptions start;
+  // A layer on a task beyond regression; it stands for task, model, space, heads and start.
+  std::optional<LayerModel> layer = {};
   Length length = 100;
   Engine gradient = Engine::automatic;  // choose_gradient
   RiskOptions risk;                     // nodes of gradient = exact
@@ -59,7 +63,8 @@ struct GradientChoice {
 // Where the gradient of a step comes from, known before any work:
 //   sampled    fresh prompts of linear regression with Gaussian features, without tokens
 //   direct     fresh prompts of any task, token by token
-//   exact      the population loss: one head, linear regression with Gaussian features
+//   exact      the population loss: one head, linear regression with Gaussian features; a layer
+//              whose risk is exact over prompts (risk/layer_risk.h)
 //   automatic  sampled where it exists, else direct
 // Throws CapabilityError for an engine that does not serve this model, naming one that does.
 GradientChoice choose_gradient(const TrainConfig& config);
@@ -87,7 +92,7 @@ struct TrainState {
   std::int64_t step = 0;
   TrainStatus status = TrainStatus::running;
   double last_loss = 0;
-  Vector theta;              // of all heads, one after another
+  Vector theta;              // of all heads, one after another; phi of a layer
   OptimizerState optimizer;  // empty vectors before the first step
   Moments block;             // losses since the last point of the curve
   std::vector<LossPoint> curve;
@@ -107,7 +112,8 @@ class Trainer {
   [[nodiscard]] std::int64_t step() const { return state_.step; }
   [[nodiscard]] const TrainConfig& config() const { return config_; }
   [[nodiscard]] const Vector& theta() const { return state_.theta; }
-  [[nodiscard]] std::vector<Readout> heads() const;
+  [[nodiscard]] std::vector<Readout> heads() const;  // none of a layer
+  [[nodiscard]] Layer layer() const;                 // throws ArgumentError unless there is one
   [[nodiscard]] const std::vector<LossPoint>& curve() const { return state_.curve; }
   [[nodiscard]] double last_loss() const { return state_.last_loss; }
 
@@ -122,7 +128,8 @@ class Trainer {
   void record(double loss);
 
   TrainConfig config_;
-  std::function<BatchLoss(std::span<const Readout>, const Stream&)> loss_;
+  // The loss of the prompts of a stream at theta; the gradient in theta is overwritten.
+  std::function<double(const Vector& theta, const Stream&, Vector& gradient)> loss_;
   TrainState state_;
 };
 

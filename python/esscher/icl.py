@@ -273,17 +273,18 @@ def flow(
         options["times"] = times
     with outlet("icl flow", "flow", given, out=out, progress=progress, seed=seed) as where:
         if isinstance(task, ContextTask):
-            W, heads = layer_parts(task, small_layer(task, kind) if start is None else _start(task, start, Layer))
+            layer = small_layer(task, kind) if start is None else start_of("flow", task, start, Layer)
+            W, heads = layer_parts(task, layer)
             return flow_of(_esscher.layer_flow(task, W, heads, family, length, options, where))
-        at = balanced_start(task) if start is None else _start(task, start, Readout)
+        at = balanced_start(task) if start is None else start_of("flow", task, start, Readout)
         return flow_of(_esscher.flow(task, at.U, at.r, length, kind, parametrisation, options, where))
 
 
-def _start(task: AnyTask, start: Any, kind: Any) -> Any:
-    """The start of a flow, which is a Layer or a Readout as the task asks."""
+def start_of(where: str, task: AnyTask, start: Any, kind: Any) -> Any:
+    """The start of a flow or a training, which is a Layer or a Readout as the task asks."""
     if not isinstance(start, kind):
         raise ArgumentError(
-            f"flow: start is a {type(start).__name__}, expected a {kind.__name__} for a {type(task).__name__}")
+            f"{where}: start is a {type(start).__name__}, expected a {kind.__name__} for a {type(task).__name__}")
     return start
 
 

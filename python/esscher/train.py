@@ -7,8 +7,9 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Union
 
 from . import _esscher
 from .errors import ArgumentError
-from .icl import AnyTask, Readout
+from .icl import AnyTask, Readout, start_of
 from .keywords import renamed
+from .layers import ContextTask, Layer, layer_of, layer_parts, small_layer
 from .outlets import Out, outlet, without
 from .progress import Progress
 from .random import as_seed
@@ -37,7 +38,7 @@ class LossPoint(NamedTuple):
 class Training(Result):
     """A training run: loss curve and the heads (U, r) it ended with. status: "finished" or "diverged".
 
-    Losses are risks, halves of squared errors, whatever the optimizer saw, so that they stand beside ``risk``.
+    Tasks beyond regression have a ``layer`` instead of heads. Losses are risks, halves of squared errors, whatever the optimizer saw, so that they stand beside ``risk``.
     ``last_loss`` is one batch and noisy.
 
     >>> import esscher as es
@@ -51,6 +52,7 @@ class Training(Result):
     curve: List[LossPoint]
     heads: List[Readout]
     last_loss: float
+    layer: Optional[Layer] = None
 
     def _table(self) -> Rows:
         return Rows({"step": p.last, "loss": p.loss, "std_error": p.std_error} for p in self.curve)
@@ -69,6 +71,10 @@ class Training(Result):
         return f"Training({self.status}, steps={self.steps}{loss})"
 
 
+# What only heads on regression have.
+_DEFAULTS = {"heads": 1, "init": "balanced", "parametrisation": "UV", "score_scale": 1.0}
+
+
 @renamed(model="kind")
 def train(
     task: AnyTask,
@@ -80,7 +86,8 @@ def train(
     heads: int = 1,
     init: str = "balanced",
     alpha: float = 0.1,
-    start: Union[None, Readout, Sequence[Readout]] = None,
+    start: Union[None, Readout, Sequence[Readout], Layer] = None,
+    family: str = "full",
     score_scale: float = 1.0,
     optimizer: str = "sgd",
     learning_rate: float = 1e-3,
@@ -113,23 +120,40 @@ def train(
     "exact" follows the population loss (one head, Gaussian features); "auto" is sampled for Gaussian
     features, else direct. A run is a pure function of its arguments: same bits for any number of threads.
 
+    For tasks beyond regression (``DenoisingTask`` and so on) start is a ``Layer``, one head of ``kind`` with small
+    matrices unless given; it moves in a family as in ``flow``. Prompts are drawn ("direct") or, where the risk of the
+    layer is exact over prompts, averaged over ("exact").
+
     >>> import esscher as es
     >>> t = es.train(es.LinearRegressionTask(2), es.inf, 200, learning_rate=0.05)
     >>> t.status, t.steps, t.curve[-1].loss < t.curve[0].loss
     ('finished', 200, True)
+    >>> task = es.DenoisingTask([[1.5], [-1.5]])
+    >>> t = es.train(task, 20, 200, start=es.Layer([[0.5]], [[0.5]]), optimizer="adam", learning_rate=0.02)
+    >>> t.layer.U.shape, t.curve[-1].loss < t.curve[0].loss
+    ((1, 1), True)
     """
     steps, seed = whole("train", "steps", steps), as_seed("train", seed)
     curve_block = max(1, min(100, steps)) if curve_block is None else whole("train", "curve_block", curve_block)
     given = without(locals(), "checkpoints")
     if loss not in ("half", "mse"):
         raise ArgumentError(f'train: loss is {loss!r}, expected "half" or "mse"')
-    heads_given = [start] if isinstance(start, Readout) else list(start or [])
     options: Dict[str, Any] = dict(
         kind=kind, half_loss=loss == "half", parametrisation=parametrisation, heads=whole("train", "heads", heads), init=init, alpha=alpha,
         score_scale=score_scale, optimizer=optimizer, learning_rate=learning_rate, momentum=momentum,
         beta1=beta1, beta2=beta2, epsilon=epsilon, weight_decay=weight_decay, batch=whole("train", "batch", batch), gradient=gradient,
-        seed=seed, curve_block=curve_block, start=heads_given,
+        seed=seed, curve_block=curve_block,
     )
+    if isinstance(task, ContextTask):
+        regression_only = {"heads": heads, "init": init, "parametrisation": parametrisation, "score_scale": score_scale}
+        for name, value in regression_only.items():
+            if value != _DEFAULTS[name]:
+                raise ArgumentError(f"train: {name} is {value!r}, which a {type(task).__name__} has not; start is a Layer")
+        layer = small_layer(task, kind) if start is None else start_of("train", task, start, Layer)
+        options.update(layer=layer_parts(task, layer), family=family)
+    else:
+        one = isinstance(start, (Readout, Layer))
+        options["start"] = [start_of("train", task, head, Readout) for head in ([start] if one else start or [])]
     with outlet("icl train", "train", given, out=out, progress=progress, seed=seed) as where:
         found = _esscher.train(task, length, steps, checkpoints, options, where)
     return training_of(found)
@@ -139,4 +163,5 @@ def training_of(found: Dict[str, Any]) -> Training:
     """A Training from the dictionary of the compiled module."""
     found["curve"] = [LossPoint(*point) for point in found["curve"]]
     found["heads"] = [Readout(*head) for head in found["heads"]]
+    found["layer"] = None if found["layer"] is None else layer_of(found["layer"])
     return Training(**found)

@@ -74,17 +74,6 @@ ContextTask make_task(const std::string& type, const py::dict& given) {
   throw_argument("task", "type", type, "another type than regression");
 }
 
-// (W, [(kind, U, V), ..])
-Layer layer_in(const py::object& W, const py::iterable& heads) {
-  Layer out{matrix_in("layer", "W", W).view(), {}};
-  for (const py::handle item : heads) {
-    const auto [kind, U, V] = py::cast<std::tuple<std::string, py::object, py::object>>(item);
-    out.heads.push_back({parse_enum<ModelKind>(kind), matrix_in("layer", "U", U).view(),
-                         matrix_in("layer", "V", V).view()});
-  }
-  return out;
-}
-
 py::tuple references(const ContextTask& task, const py::object& length, const py::dict& options) {
   const Length L = length_in("reference_risks", length);
   const RiskOptions how = risk_options_in(options);

@@ -1,6 +1,11 @@
 // Readouts (U, r) of a head as pairs of arrays.
 #pragma once
 
+#include <pybind11/stl.h>
+
+#include <string>
+#include <tuple>
+
 #include "arrays.h"
 #include "esscher/risk/layer.h"
 #include "esscher/risk/readout.h"
@@ -16,6 +21,16 @@ inline py::tuple out(const Readout& readout) {
 }
 
 // (W, [(kind, U, V), ..])
+inline Layer layer_in(const py::object& W, const py::iterable& heads) {
+  Layer out{matrix_in("layer", "W", W).view(), {}};
+  for (const py::handle item : heads) {
+    const auto [kind, U, V] = py::cast<std::tuple<std::string, py::object, py::object>>(item);
+    out.heads.push_back({parse_enum<ModelKind>(kind), matrix_in("layer", "U", U).view(),
+                         matrix_in("layer", "V", V).view()});
+  }
+  return out;
+}
+
 inline py::tuple layer_out(const Layer& layer) {
   py::list heads;
   for (const LayerHead& head : layer.heads) {

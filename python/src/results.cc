@@ -72,6 +72,7 @@ py::dict training_out(const Trainer& trainer) {
   result["steps"] = trainer.step();
   result["curve"] = curve;
   result["heads"] = heads;
+  result["layer"] = trainer.config().layer ? py::object(layer_out(trainer.layer())) : py::none();
   result["last_loss"] = last_risk(trainer);
   return result;
 }
@@ -218,7 +219,7 @@ py::dict run_training(const TrainPlan& plan, Outlet& outlet) {
     const TrainResult result = assemble_training(chain.trainer(), rows, plan.config.risk);
     outlet.keep_document("model", [&] { return train_document(result).at("parameters"); });
     outlet.keep([&] {
-      return with_setting(setting_of(plan.config.task, plan.config.length, plan.config.batch),
+      return with_setting(training_setting(plan.config),
                           training_page(result, risks_beside(result, plan.config), kRerun));
     });
     outlet.close();

@@ -43,7 +43,7 @@ class Options {
 
 TrainConfig config_in(const py::object& task, const py::object& length, const py::dict& given) {
   TrainConfig config;
-  config.task = task_in(task);
+  if (!py::isinstance<ContextTask>(task)) config.task = task_in(task);
   config.length = length_in("train", length);
   Options options(given);
   options.take_enum("kind", config.model);
@@ -64,6 +64,13 @@ TrainConfig config_in(const py::object& task, const py::object& length, const py
   options.take("batch", config.batch);
   options.take("seed", config.seed);
   options.take("curve_block", config.curve_block);
+  if (py::isinstance<ContextTask>(task)) {
+    py::tuple layer;  // (W, heads)
+    options.take("layer", layer);
+    config.layer = LayerModel{.task = py::cast<const ContextTask&>(task),
+                              .start = layer_in(layer[0], layer[1])};
+    options.take_enum("family", config.layer->family);
+  }
   py::list start;
   options.take("start", start);
   for (const py::handle head : start) {

@@ -212,6 +212,20 @@ def test_a_flow_ends_at_the_posterior_mean_here_and_in_a_run(tmp_path):
     assert [kind for kind in heads.end.kinds] == ["softmax", "linear"] and heads.risk[-1] < heads.risk[0]
 
 
+def test_training_is_a_pure_function_here_and_in_a_run(tmp_path):
+    start = es.Layer([[[0.5]], [[0.2]]], [[[0.4]], [[0.1]]], kinds=["softmax", "linear"])
+    how = dict(start=start, optimizer="adam", learning_rate=0.02, batch=32, curve_block=20)
+    here = es.train(DENOISING, 8, 60, **how)
+    assert here.status == "finished" and here.heads == [] and [p.last for p in here.curve] == [20, 40, 60]
+    assert here.curve[-1].loss < here.curve[0].loss
+    kept = es.train(DENOISING, 8, 60, out=tmp_path / "run", checkpoints=3, **how)
+    assert np.array_equal(kept.layer.U, here.layer.U) and kept.layer.kinds == here.layer.kinds
+    assert (tmp_path / "run" / "report.html").exists()
+    for task in TASKS:
+        trained = es.train(task, es.inf, 2, start=small_layer(task), family="full", batch=4)
+        assert np.isfinite(trained.last_loss) and not np.array_equal(trained.layer.U, small_layer(task).U)
+
+
 MISTAKES = [
     (lambda: es.DenoisingTask(), "DenoisingTask: means"),
     (lambda: es.DenoisingTask(MEANS, gamma=-1.0), "gamma"),
@@ -236,6 +250,10 @@ MISTAKES = [
     (lambda: es.flow(es.LinearRegressionTask(2), POSTERIOR), "expected a Readout"),
     (lambda: es.flow(DENOISING, POSTERIOR, family="round"), "round"),
     (lambda: es.flow(DENOISING, es.Layer(np.eye(2), [[1.0]])), "U has shape"),
+    (lambda: es.train(DENOISING, 5, 1, start=es.Readout(np.eye(1), np.ones(1))), "expected a Layer"),
+    (lambda: es.train(es.LinearRegressionTask(2), 5, 1, start=POSTERIOR), "expected a Readout"),
+    (lambda: es.train(DENOISING, 5, 1, heads=2), "heads is 2"),
+    (lambda: es.train(DENOISING, 5, 1, batch=0), "batch"),
     (lambda: es.reference_risks(es.LinearRegressionTask(2), 5), "LinearRegressionTask"),
     (lambda: es.reference_risks(DENOISING, -1), "length"),
     (lambda: es.risk(DENOISING, es.Readout(np.eye(1), np.ones(1)), 5), "Layer"),

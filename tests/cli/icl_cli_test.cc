@@ -74,7 +74,7 @@ TEST_F(Icl, OtherTasksHaveRisksBesideTheirReferences) {
   EXPECT_GT(rows[0].at("risk").get<double>(), rows[1].at("risk").get<double>());
   run("icl risk " + task + "--set 'model.init={kind=\"dense\",U=[[2.0,1.0]],V=[[0.5]]}'", 2);
   EXPECT_THAT(messages(), ::testing::HasSubstr("model.init.U: shape is [1,2], expected [1,1]"));
-  run("icl train " + task, 2);
+  run("icl compare " + task, 2);
   EXPECT_THAT(messages(), ::testing::HasSubstr("task.type is \"denoising\", expected"));
 }
 
@@ -93,6 +93,33 @@ TEST_F(Icl, ALayerFlowsAndHasADocumentAndAPage) {
   EXPECT_EQ(json(flow + "--dry-run").at("cells"), 1);
   run(flow + "--set model.init.V=[[0.3,1.0]]", 2);
   EXPECT_THAT(messages(), ::testing::HasSubstr("model.init.V: shape is [1,2], expected [1,1]"));
+}
+
+TEST_F(Icl, ALayerIsTrainedResumedAndAskedForItsRiskElsewhere) {
+  const std::string train =
+      "icl train --set task.type=denoising --set 'task.means=[[1.0],[-1.0]]' --set task.gamma=0.5 "
+      "--set task.xi=0.5 --set 'model.kinds=[\"softmax\",\"linear\"]' --set "
+      "'model.init={kind=\"dense\",U=[[[1.0]],[[0.2]]],V=[[[0.3]],[[0.1]]],W=[[0.1]]}' --length 8 "
+      "--set train.optimizer=adam --set train.learning_rate=0.01 --set train.steps=40 --set "
+      "train.checkpoints=4 --set train.curve_block=10 --set train.batch=16 --set flow.draws=200 ";
+  const Json end = json(train + "--out " + file("train"));
+  EXPECT_EQ(end.at("status"), "finished");
+  EXPECT_EQ(end.at("task"), "denoising");
+  EXPECT_EQ(end.at("loss").size(), 4U);
+  EXPECT_EQ(end.at("parameters").at("kinds"), Json({"softmax", "linear"}));
+  EXPECT_TRUE(std::filesystem::exists(file("train") + "/report.html"));
+  EXPECT_EQ(json(train + "--threads 1"), end);
+  EXPECT_EQ(json(train + "--out " + file("train")), end);
+  const std::string shorter = train + "--set train.steps=20 --set train.checkpoints=2 --out ";
+  (void)json(shorter + file("half"));
+  EXPECT_EQ(json("icl train --extend 40 --out " + file("half")), end);
+  const Json rows =
+      json("icl risk --model " + file("train") + " --length 8,inf --set flow.draws=25600")
+          .at("rows");
+  EXPECT_EQ(rows[0].at("model"), "mixed");
+  EXPECT_EQ(rows[0].at("risk"), end.at("final_risk").at("risk"));
+  EXPECT_LT(rows[4].at("risk"), rows[0].at("risk"));
+  run("icl risk --model " + file("no.json") + " --set task.type=pool", 2);
 }
 
 TEST_F(Icl, TheBestLayerHasADocumentAndAPage) {

@@ -34,7 +34,12 @@ TEST(Setting, SaysTheTask) {
   EXPECT_THAT(setting_of(AnyTask(task)), HasSubstr("labels without noise"));
   task.noise_variance = 0.2;
   EXPECT_THAT(setting_of(AnyTask(task)), HasSubstr("noise of variance 0.2 on the prompt"));
-  EXPECT_THAT(setting_of(AnyTask(task), 40, 128), HasSubstr("fresh prompts of 40 tokens, 128 at"));
+  TrainConfig config;
+  config.task = task;
+  config.length = 40;
+  EXPECT_THAT(training_setting(config), HasSubstr("fresh prompts of 40 tokens, 128 at"));
+  config.gradient = Engine::exact;
+  EXPECT_THAT(training_setting(config), HasSubstr("exact risk of prompts of 40 tokens."));
 }
 
 }  // namespace

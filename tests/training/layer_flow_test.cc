@@ -170,6 +170,13 @@ TEST(LayerModel, ALayerOutsideItsFamilyIsRefused) {
       std::string::npos);
 }
 
+TEST(LayerModel, AGradientWithoutAFormulaIsRefused) {
+  LayerFlowProblem problem = problem_of(classes(), 20, {ModelKind::softmax, ModelKind::softmax});
+  EXPECT_NO_THROW((void)layer_field(problem));
+  problem.risk.engine = Engine::exact;
+  EXPECT_THROW((void)layer_field(problem), CapabilityError);
+}
+
 TEST(Layer, IsReadBackFromItsStack) {
   const Layer mixed = small_layer(denoising(1, 1), {ModelKind::softmax, ModelKind::linear});
   EXPECT_EQ(mixed.kinds_text(), "softmax+linear");
