@@ -18,7 +18,7 @@ double first_order_reach(double tau, double l) {
 double second_order_reach(double tau, double l) {
   const double w = tau * std::sqrt(2 * l);
   if (w < tau * tau) return l + tau * tau / 2;
-  return w <= 2 * tau * tau ? w : l / 2 + tau * tau;
+  return w < 2 * tau * tau ? w : l / 2 + tau * tau;
 }
 
 }  // namespace

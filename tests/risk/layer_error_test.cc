@@ -245,6 +245,45 @@ TEST(PromptError, SeveralSoftmaxHeadsAgreeWithDrawnPrompts) {
   }
 }
 
+// A query of zero gives every token the weight 1/L: scores have no deviation at all.
+TEST(PromptError, AQueryOfZeroAverages) {
+  const Case c = some_case(3, 2, 2, Stream(71));
+  const Vector zero = Vector::Zero(c.z.size());
+  const Layer one = some_layer({ModelKind::softmax}, 2, 2, 0.5, Stream(72));
+  const Layer two = some_layer({ModelKind::softmax, ModelKind::softmax}, 2, 2, 0.5, Stream(73));
+  const Vector mean = c.law.measure().mean();
+  for (const Layer& layer : {one, two}) {
+    Matrix V = layer.heads[0].V;
+    if (layer.heads.size() == 2) V += layer.heads[1].V;
+    const double spread = (V * c.law.measure().tilted_cov(zero)).cwiseProduct(V).sum();
+    for (const std::int64_t L : {1, 2, 10, 1000, 100000}) {
+      const double want =
+          (V * mean - c.target).squaredNorm() / 2 + spread / 2 / static_cast<double>(L);
+      EXPECT_TRUE(close(prompt_error(layer, c.law, L, zero, c.target), want, 1e-9)) << L;
+    }
+  }
+}
+
+// Tokens (1, 1) and (-1, -1): a prompt is the number of its ones, which is binomial.
+TEST(PromptError, AtomsByBruteForce) {
+  const TokenLaw law(
+      SharedMixture{Vector::Constant(2, 0.5), Matrix{{1, 1}, {-1, -1}}, Matrix::Zero(2, 2)});
+  const Layer layer{Matrix::Zero(1, 2),
+                    {{ModelKind::softmax, Matrix{{0.9, 0}, {0, 0}}, Matrix{{0, 1.4}}}}};
+  const Vector z{{1, 0}}, target = Vector::Ones(1);
+  for (const int L : {1, 2, 10, 100, 1000}) {
+    double want = 0;
+    for (int ones = 0; ones <= L; ++ones) {
+      const double log_p = std::lgamma(L + 1.0) - std::lgamma(ones + 1.0) -
+                           std::lgamma(L - ones + 1.0) - L * std::log(2.0);
+      const double up = ones * std::exp(0.9), down = (L - ones) * std::exp(-0.9);
+      const double miss = 1.4 * (up - down) / (up + down) - 1;
+      want += std::exp(log_p) * miss * miss / 2;
+    }
+    EXPECT_TRUE(close(prompt_error(layer, law, L, z, target), want, 1e-9)) << L;
+  }
+}
+
 // The distance to the limit falls like 1/L.
 TEST(PromptError, SeveralSoftmaxHeadsTendToTheLimit) {
   const Case c = some_case(2, 2, 2, Stream(68));
