@@ -313,6 +313,38 @@ def layer_risk(
 
 
 @dataclass(frozen=True, eq=False)
+class Risks(Result):
+    """Risks of a layer and of the references at each length: ``rows`` of L, model, risk, std_error, engine.
+
+    ``preset(NAME).run()`` of a preset for ``icl risk`` gives it.
+
+    >>> import esscher as es
+    >>> found = es.preset("gabet-denoising-one").run({"sweep.lengths": ["inf"]})
+    >>> [row.model for row in found.rows], abs(found.rows[0].risk - found.rows[1].risk) < 1e-9
+    (['softmax', 'bayes', 'affine', 'linear'], True)
+    """
+
+    rows: Rows
+
+    def _table(self) -> Rows:
+        return self.rows
+
+    def _axes(self) -> List[str]:
+        return ["L", "model"]
+
+    def _curves(self) -> Curves:
+        models: Dict[str, List[Any]] = {}
+        for row in self.rows:
+            if np.isfinite(row.L):
+                models.setdefault(f"{row.model} map" if row.model in ("affine", "linear") else row.model, []).append(row)
+        curves = [Curve(name, [r.L for r in rows], [r.risk for r in rows]) for name, rows in models.items()]
+        return Curves("risks", "L", "risk", curves, group="prediction", log_x=True, log_y=True)
+
+    def __repr__(self) -> str:
+        return "Risks(" + ", ".join(f"{row.model} L={row.L}: {row.risk:.4g}" for row in self.rows[:4]) + ")"
+
+
+@dataclass(frozen=True, eq=False)
 class Optimum(Result):
     """The best layers: ``rows`` one for each length, with the layer (U, V, W; u, v, w for scalars) and what it is compared with.
 

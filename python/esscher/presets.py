@@ -10,6 +10,7 @@ from typing import Any, Dict, List, Mapping, Union
 from . import _esscher
 from .concentration import Concentration, concentration_of
 from .icl import Flow, flow_of
+from .layers import Risks
 from .outlets import Out, outlet
 from .progress import Progress
 from .models import Comparison, comparison_of
@@ -18,7 +19,7 @@ from .results import Result as Base
 from .tables import Rows
 from .train import Training, training_of
 
-Result = Union[Flow, Comparison, Training, Concentration]
+Result = Union[Flow, Comparison, Training, Risks, Concentration]
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +89,7 @@ class Preset:
         shard: str = "",
         progress: Progress = None,
     ) -> Result:
-        """Computes it: a Flow, Comparison, Training or Concentration, by its verb.
+        """Computes it: a Flow, Comparison, Training, Risks or Concentration, by its verb.
 
         ``out`` makes the run that ``esscher VERB --preset NAME --out`` makes; either resumes it.
         changes: {"table.key": value}, as ``--set`` of the program; an unknown key is a ConfigError.
@@ -100,13 +101,15 @@ class Preset:
         """
         seed = as_seed("run", seed)
         with outlet(self.verb, self.name, {}, out=out, shard=shard, progress=progress, seed=seed) as where:
-            found = _esscher.run_preset(self.name, self.verb, _assignments(changes), seed, where)
+            found: Any = _esscher.run_preset(self.name, self.verb, _assignments(changes), seed, where)
         if self.verb == "icl flow":
             return flow_of(found)
         if self.verb == "icl compare":
             return comparison_of(found)
         if self.verb == "icl train":
             return training_of(found)
+        if self.verb == "icl risk":
+            return Risks(Rows(found))
         return concentration_of(found)
 
     def check(self, changes: Mapping[str, Any] = {}, *, full: bool = False, seed: int = 0) -> Claims:
@@ -135,9 +138,19 @@ def presets() -> List[Preset]:
     bohbot-rates             concentration
     boursier-boyer           icl train
     boursier-boyer-released  icl train
+    gabet-classification     icl risk
+    gabet-denoising-one      icl risk
+    gabet-denoising-two      icl risk
+    gabet-residual           icl risk
     garg-2208.01066          icl flow
     he-2503.12734            icl train
     lu-2405.11751            icl flow
+    raventos-2306.15063      icl risk
+    single-index-hermite2    icl risk
+    single-index-sign        icl risk
+    smart-clusters           concentration
+    smart-linear             concentration
+    smart-sphere             concentration
     von-oswald               icl flow
     zfb-shifts               icl flow
     zhang-saxe-merged        icl flow

@@ -7,6 +7,7 @@
 #include "esscher/base/error.h"
 #include "esscher/concentration/study.h"
 #include "esscher/config/icl.h"
+#include "esscher/config/layer.h"
 #include "esscher/config/sweep.h"
 #include "esscher/config/train.h"
 #include "esscher/paper/preset_claims.h"
@@ -97,12 +98,23 @@ py::object run_concentration_preset(const Config& config, std::uint64_t seed, py
   return out(long_call([&] { return run_study(problem, sweep, outlet); }, outlet));
 }
 
+// The program keeps no run of this verb, so neither does Python.
+py::object run_risk_preset(const Config& config, std::uint64_t seed, py::object& where) {
+  const LayerProblem problem = read_layer_problem(config.root(), seed);
+  if (!where.is_none() && !where["out"].is_none()) {
+    throw CapabilityError("run: icl risk makes no run on disk; keep its result with save()");
+  }
+  Outlet outlet = outlet_of(config, "icl risk", where);
+  return list_of(long_call([&] { return layer_risk_rows(problem); }, outlet));
+}
+
 // The result of the verb the preset is meant for.
 py::object run(const std::string& name, const std::string& verb, const Assignments& assignments,
                std::uint64_t seed, py::object where) {
   const Config config = configure(name, assignments);
   if (verb == "icl flow") return run_flow_preset(config, seed, where);
   if (verb == "icl compare") return run_compare_preset(config, seed, where);
+  if (verb == "icl risk") return run_risk_preset(config, seed, where);
   if (verb == "icl train") return run_train_preset(config, seed, where);
   if (verb == "concentration") return run_concentration_preset(config, seed, where);
   throw CapabilityError("preset " + name + " is for '" + verb +

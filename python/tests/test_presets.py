@@ -14,12 +14,14 @@ SHORT = {
     "icl flow": {"flow.t_end": 0.2, "flow.log2_nodes": 6, "flow.draws": 50, "train.length": es.inf},
     "icl compare": {"task.dim": 2, "sweep.lengths": [10, 100], "flow.log2_nodes": 6, "flow.points": 5},
     "icl train": {"train.steps": 20, "train.length": 10, "train.curve_block": 10},
+    "icl risk": {"sweep.lengths": [es.inf], "flow.log2_nodes": 6},
     "concentration": {"sweep.lengths": [10, 100, 1000]},
 }
 KINDS = {
     "icl flow": es.Flow,
     "icl compare": es.Comparison,
     "icl train": es.Training,
+    "icl risk": es.Risks,
     "concentration": es.Concentration,
 }
 NAMES = [p.name for p in es.presets()]
@@ -44,11 +46,30 @@ def test_a_short_version_runs(name):
 @pytest.mark.parametrize(
     "name",
     ["zfb-shifts", "zhang-saxe-merged", "zhang-saxe-separate", "bohbot-rates", "ahn-2306.00297", "audit-suite",
-     "bohbot-moments", "lu-2405.11751"],
+     "bohbot-moments", "lu-2405.11751", "gabet-classification", "gabet-denoising-one", "gabet-denoising-two",
+     "gabet-residual", "raventos-2306.15063", "single-index-hermite2", "single-index-sign", "smart-clusters",
+     "smart-linear", "smart-sphere"],
 )
 def test_claims_of_the_sources_hold(name):
     found = es.preset(name).check()
     assert found.ok and any(row.verdict == "holds" for row in found.rows), found.to_pandas()
+
+
+@pytest.mark.parametrize(
+    "name, changes",
+    [
+        ("gabet-classification", {"task.means": [[2.0], [-2.0]]}),  # the best head is another one
+        ("gabet-denoising-one", {"task.gamma": 0.5}),
+        ("gabet-denoising-two", {"task.xi": 0.8}),
+        ("gabet-residual", {"task.gamma": 1.0}),
+        ("single-index-hermite2", {"task.coefficients": [0.0, 0.70710678, 0.70710678]}),
+        ("smart-clusters", {"attention.U": 3.0}),
+        ("smart-linear", {"attention.U": 0.2}),
+        ("smart-sphere", {"attention.U": 9.0}),
+    ],
+)
+def test_claims_about_tasks_fail_where_they_are_false(name, changes):
+    assert not es.preset(name).check(changes).ok
 
 
 def test_claims_fail_where_they_are_false(program):

@@ -42,6 +42,7 @@ RESULTS = {
     "score functions": es.universal(20, MU, HEAD, [1.0, 0.0]),
     "optimum": es.optimum(DENOISING, [20, es.inf], restarts=1, draws=200),
     "layer gradient": es.risk(DENOISING, LAYER, 20, gradient=True),
+    "risks": es.preset("gabet-denoising-one").run({"sweep.lengths": [20, 40, "inf"]}),
     "gradients": HEAD.vjp(MU, [1.0, 0.0], [1.0, 0.0]),
     "head gradients": es.MultiHead([HEAD, HEAD], np.ones((2, 4))).vjp(MU, [1.0, 0.0], [1.0, 0.0]),
 }
@@ -50,7 +51,7 @@ VALUES = (
     "estimate", "universal", "risk gradient", "several heads", "score functions", "layer gradient", "gradients",
     "head gradients",
 )
-PICTURES = ["concentration", "slow", "flow", "compare", "train", "heads", "sweep", "moments", "optimum"]
+PICTURES = ["concentration", "slow", "flow", "compare", "train", "heads", "sweep", "moments", "optimum", "risks"]
 
 
 def same(a, b):

@@ -359,6 +359,7 @@ TEST_F(Icl, EveryPresetRunsShortenedByName) {
       {"icl train", "--set train.steps=5 --set train.checkpoints=1 --set flow.log2_nodes=6"},
       {"icl flow", "--set flow.t_end=1 --set flow.log2_nodes=6 --set flow.draws=50"},
       {"icl compare", "--length 10 --set flow.log2_nodes=6 --set flow.points=5"},
+      {"icl risk", "--length inf --set flow.log2_nodes=6"},
       {"concentration", "--set 'sweep.lengths=[10,100,1000]'"}};
   const Json list = json("presets").at("presets");
   EXPECT_GE(list.size(), 9u);
@@ -370,6 +371,8 @@ TEST_F(Icl, EveryPresetRunsShortenedByName) {
       EXPECT_EQ(document.at("steps"), 5) << name;
     } else if (verb == "icl flow") {
       EXPECT_EQ(document.at("status"), "t_end") << name;
+    } else if (verb == "icl risk") {  // the layer, bayes, affine and linear
+      EXPECT_EQ(document.at("rows").size(), 4u) << name;
     } else if (name == "audit-suite") {  // output and two Jacobians
       EXPECT_EQ(document.at("rows").size(), 9u);
     } else {

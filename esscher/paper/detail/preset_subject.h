@@ -49,4 +49,16 @@ void audit_suite(Subject& subject);
 void bohbot_moments(Subject& subject);
 void proportional_limit(Subject& subject);
 
+// Checks of tasks beyond regression (preset_claims_tasks.cc).
+void task_pools(Subject& subject);
+void sign_labels(Subject& subject);
+void hermite_labels(Subject& subject);
+void classified(Subject& subject);
+void denoised_by_one(Subject& subject);
+void denoised_by_two(Subject& subject);
+void denoised_with_residual(Subject& subject);
+void denoised_subspace(Subject& subject);
+void denoised_sphere(Subject& subject);
+void denoised_clusters(Subject& subject);
+
 }  // namespace esscher::paper
