@@ -333,11 +333,16 @@ class Risks(Result):
         return ["L", "model"]
 
     def _curves(self) -> Curves:
-        models: Dict[str, List[Any]] = {}
+        """Finite lengths; a risk of zero has no place on a logarithm, nor a linear map that is the affine one."""
+        found: Dict[str, List[Any]] = {}
         for row in self.rows:
-            if np.isfinite(row.L):
-                models.setdefault(f"{row.model} map" if row.model in ("affine", "linear") else row.model, []).append(row)
-        curves = [Curve(name, [r.L for r in rows], [r.risk for r in rows]) for name, rows in models.items()]
+            if np.isfinite(row.L) and row.risk > 0:
+                found.setdefault(row.model, []).append(row)
+        named = {model: Curve(model, [r.L for r in rows], [r.risk for r in rows]) for model, rows in found.items()}
+        maps = [named.pop(model) for model in ("affine", "linear") if model in named]
+        if len(maps) == 2 and maps[0].y == maps[1].y:
+            maps.pop()
+        curves = [*named.values(), *(curve._replace(label=f"{curve.label} map of the query") for curve in maps)]
         return Curves("risks", "L", "risk", curves, group="prediction", log_x=True, log_y=True)
 
     def __repr__(self) -> str:
