@@ -113,7 +113,7 @@ class UserTask(Protocol):
         ...
 
 
-AnyTask = Union[LinearRegressionTask, UserTask, ContextTask]
+AnyTask = Union[LinearRegressionTask, UserTask]
 
 
 @helpful
@@ -226,7 +226,7 @@ class Flow(Result):
 
 @renamed(stream="seed")
 def flow(
-    task: AnyTask,
+    task: Union[AnyTask, ContextTask],
     start: Union[None, Readout, Layer] = None,
     *,
     length: Length = float("inf"),
@@ -280,7 +280,7 @@ def flow(
         return flow_of(_esscher.flow(task, at.U, at.r, length, kind, parametrisation, options, where))
 
 
-def start_of(where: str, task: AnyTask, start: Any, kind: Any) -> Any:
+def start_of(where: str, task: Any, start: Any, kind: Any) -> Any:
     """The start of a flow or a training, which is a Layer or a Readout as the task asks."""
     if not isinstance(start, kind):
         raise ArgumentError(

@@ -77,7 +77,7 @@ _DEFAULTS = {"heads": 1, "init": "balanced", "parametrisation": "UV", "score_sca
 
 @renamed(model="kind")
 def train(
-    task: AnyTask,
+    task: Union[AnyTask, ContextTask],
     length: Length,
     steps: int,
     *,
