@@ -15,7 +15,7 @@ from typing import Any, Callable, Tuple
 import numpy as np
 
 from .gradients import risk_function, tables
-from .layers import ContextTask, Layer
+from .layers import ContextTask, Layer, layer_heads
 from .measures import Measure, measure
 from .rules import (
     FlatRisk, cov_times, flat_layer_risk, flat_risk, hessian_times, node_slope, third_cumulant, tilted_mean_rows,
@@ -121,8 +121,7 @@ def risk(task: Any, U: Any, r: Any, length: Length, *, kind: str = "softmax", fu
 
 def layer_risk(task: ContextTask, layer: Layer, length: Length, **options: Any) -> Any:
     """The risk of a ``Layer`` on a task beyond regression; U [D,D] and V, W [m,D], or lists of U and V for several heads."""
-    U, V = ([x] if getattr(x, "ndim", 3) == 2 else list(x) for x in (layer.U, layer.V))
-    kinds = [layer.kinds] * len(U) if isinstance(layer.kinds, str) else list(layer.kinds)
+    kinds, U, V = layer_heads(layer)
     W = jnp.zeros((task.out_dim, task.token_dim)) if layer.W is None else layer.W
     parts = [W] + [matrix for pair in zip(U, V) for matrix in pair]
     f = flat_layer_risk(task, kinds, length, **options)

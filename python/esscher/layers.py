@@ -17,7 +17,7 @@ from .keywords import renamed
 from .prompts import Estimate
 from .random import Stream, as_stream
 from .recorded import Recorded
-from .results import Curve, Curves, Result, register_tuple
+from .results import Curve, Curves, Result, fields_of, register_tuple
 from .tables import Rows
 from .types import Array, ArrayLike, Length, as_array, whole
 
@@ -179,7 +179,8 @@ class PoolTask(Recorded, _esscher.ContextTask):
 ContextTask = _esscher.ContextTask
 
 
-class ReferenceRisks(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class ReferenceRisks(Result):
     """Predictions that a layer is compared with: the best one, and the best maps A z + b and A z of the query.
 
     bayes_is_bound: the best prediction here knows the law of the tokens, which a finite prompt does not tell.
@@ -188,12 +189,25 @@ class ReferenceRisks(NamedTuple):
     >>> found = es.reference_risks(es.DenoisingTask([[1.0], [-1.0]]), 100)
     >>> found.bayes.value < found.affine.value <= found.linear.value
     True
+    >>> found
+    ReferenceRisks(bayes 0.3312, affine 0.3333, linear 0.3333)
     """
 
     bayes: Estimate
     affine: Estimate
     linear: Estimate
     bayes_is_bound: bool
+
+    def _table(self) -> Rows:
+        named = {"bayes": self.bayes, "affine": self.affine, "linear": self.linear}
+        return Rows({"prediction": name, **fields_of(found)} for name, found in named.items())
+
+    def _axes(self) -> List[str]:
+        return ["prediction"]
+
+    def __repr__(self) -> str:
+        bayes = f"bayes {'at least ' if self.bayes_is_bound else ''}{self.bayes.value:.4g}"
+        return f"ReferenceRisks({bayes}, affine {self.affine.value:.4g}, linear {self.linear.value:.4g})"
 
 
 @renamed(stream="seed")
@@ -236,15 +250,21 @@ def _matrices(name: str, value: Any) -> List[Any]:
     return list(value) if np.ndim(first) == 2 else [value]
 
 
-def layer_parts(task: ContextTask, layer: Layer) -> Tuple[Array, List[Tuple[str, Array, Array]]]:
-    """W and (kind, U, V) of each head, as the compiled module takes them."""
-    D, m = task.token_dim, task.out_dim
+def layer_heads(layer: Layer) -> Tuple[List[str], List[Any], List[Any]]:
+    """Kinds, U and V of all heads, as many of each."""
     U, V = _matrices("U", layer.U), _matrices("V", layer.V)
     if len(U) != len(V):
         raise DimensionError(f"layer: V has {len(V)} matrices, U has {len(U)}")
     kinds = [layer.kinds] * len(U) if isinstance(layer.kinds, str) else list(layer.kinds)
     if len(kinds) != len(U):
         raise DimensionError(f"layer: kinds has {len(kinds)} words, U has {len(U)} matrices")
+    return kinds, U, V
+
+
+def layer_parts(task: ContextTask, layer: Layer) -> Tuple[Array, List[Tuple[str, Array, Array]]]:
+    """W and (kind, U, V) of each head, as the compiled module takes them."""
+    D, m = task.token_dim, task.out_dim
+    kinds, U, V = layer_heads(layer)
     W = np.zeros((m, D)) if layer.W is None else _square(layer.W, "W", m, D)
     heads = [(k, _square(u, "U", D, D), _square(v, "V", m, D)) for k, u, v in zip(kinds, U, V)]
     return W, heads

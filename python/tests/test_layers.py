@@ -96,7 +96,7 @@ def test_two_linear_heads_and_drawn_ones_are_near_each_other():
 @pytest.mark.parametrize("length", [6, es.inf])
 def test_bayes_is_never_beaten_and_maps_are_in_order(task, length):
     found = es.reference_risks(task, length, draws=1000)
-    slack = 5 * sum(e.std_error for e in found[:3]) + 1e-9
+    slack = 5 * sum(e.std_error for e in (found.bayes, found.affine, found.linear)) + 1e-9
     assert found.bayes.value <= found.affine.value + slack
     assert found.affine.value <= found.linear.value + slack
     layer = on_nodes(task, small_layer(task), length)[0]
@@ -273,3 +273,11 @@ MISTAKES = [
 def test_mistakes_are_named(call, said):
     with pytest.raises((es.ArgumentError, es.DimensionError, TypeError), match=said):
         call()
+
+
+def test_references_say_whether_bayes_is_a_bound():
+    found = es.reference_risks(DENOISING, 20)
+    assert found.to_pandas()["prediction"].tolist() == ["bayes", "affine", "linear"]
+    assert found.to_xarray()["value"].sel(prediction="affine") == found.affine.value
+    drawn = es.reference_risks(es.DenoisingTask(dim=2, means_law="sphere"), 20, draws=200)
+    assert drawn.bayes_is_bound and "bayes at least" in repr(drawn) and "at least" not in repr(found)

@@ -41,6 +41,7 @@ RESULTS = {
     "attended": es.attend(MU, HEAD, [1.0, 0.0], 20),
     "score functions": es.universal(20, MU, HEAD, [1.0, 0.0]),
     "optimum": es.optimum(DENOISING, [20, es.inf], restarts=1, draws=200),
+    "references": es.reference_risks(DENOISING, 20, draws=200),
     "layer gradient": es.risk(DENOISING, LAYER, 20, gradient=True),
     "risks": es.preset("gabet-denoising-one").run({"sweep.lengths": [20, 40, "inf"]}),
     "gradients": HEAD.vjp(MU, [1.0, 0.0], [1.0, 0.0]),

@@ -120,6 +120,70 @@ def test_risks(length, kind):
     assert both_orders(lambda u, r: et.risk(TASK, u, r, length, function=f), u, r)
 
 
+SMALL = dict(eps=3e-3, atol=1e-4)  # prompts of several heads are summed in single precision
+
+
+@pytest.mark.parametrize("length, kind", [(10, "softmax"), (20, "linear"), (es.inf, "softmax")])
+def test_risks_of_several_heads(length, kind):
+    f = es.risk_function(TASK, length, kind=kind, draws=400)
+    u, r = tensor(2, 2, 2, scale=0.5), tensor(2, 2, scale=0.5)
+    at = [es.Readout(*(x.detach().numpy() for x in head)) for head in zip(u, r)]
+    value = et.risk(TASK, u, r, length, function=f)
+    assert value.item() == f(at)
+    value.backward()
+    slopes = f.gradient(at)[1]
+    np.testing.assert_allclose(u.grad, [slope.U for slope in slopes], rtol=1e-12)
+    np.testing.assert_allclose(r.grad, [slope.r for slope in slopes], rtol=1e-12)
+    risk = lambda u, r: et.risk(TASK, u, r, length, function=f)  # noqa: E731
+    assert torch.autograd.gradcheck(risk, (u, r), rtol=1e-3, **SMALL)
+    assert torch.autograd.gradgradcheck(risk, (u, r), rtol=1e-2, eps=1e-2, atol=1e-2)
+
+
+DENOISING = es.DenoisingTask([[1.0, 0.0], [-1.0, 0.5]], gamma=0.5, xi=0.7)
+ONE_AXIS = es.DenoisingTask([[1.0], [-1.0]], gamma=0.5, xi=0.7)
+CLASSES = es.ClassificationTask([[1.0], [-1.0]])
+
+
+@pytest.mark.parametrize(
+    "task, rows, kinds, length",
+    [
+        (DENOISING, 2, ["softmax"], es.inf),
+        (ONE_AXIS, 1, ["softmax"], 10),
+        (ONE_AXIS, 1, ["linear", "linear"], 10),
+        (CLASSES, 1, ["softmax"], es.inf),
+    ],
+)
+def test_risks_of_layers(task, rows, kinds, length):
+    dim = task.token_dim
+    u, v, w = ([tensor(n, dim, scale=0.4) for _ in kinds] for n in (dim, rows, rows))
+    w = w[0]
+
+    def layer(*x):
+        return es.Layer(list(x[: len(kinds)]), list(x[len(kinds) : -1]), x[-1], kinds)
+
+    at = layer(*(x.detach().numpy() for x in (*u, *v, w)))
+    value = et.layer_risk(task, layer(*u, *v, w), length)
+    assert value.item() == pytest.approx(es.risk(task, at, length).value, rel=1e-3)
+    assert both_orders(lambda *x: et.layer_risk(task, layer(*x), length), *u, *v, w)
+
+
+def test_risks_of_layers_whose_prompts_are_drawn():
+    u, v = [tensor(2, 2, scale=0.4) for _ in range(2)], [tensor(2, 2, scale=0.4) for _ in range(2)]
+    risk = lambda *x: et.layer_risk(DENOISING, es.Layer(x[:2], x[2:]), 10, draws=200)  # noqa: E731
+    assert risk(*u, *v).item() == risk(*u, *v).item()  # the same prompts at every call
+    assert torch.autograd.gradcheck(risk, (*u, *v), rtol=1e-3, **SMALL)
+
+
+def test_layers_of_tensors_are_refused_by_name():
+    one = torch.ones(2, 2, dtype=D)
+    with pytest.raises(es.DimensionError, match="V has 1 matrices, U has 2"):
+        et.layer_risk(DENOISING, es.Layer([one, one], [one]), 10)
+    with pytest.raises(es.DimensionError, match="kinds has 1 words, U has 2"):
+        et.layer_risk(DENOISING, es.Layer([one, one], [one, one], None, ["linear"]), 10)
+    with pytest.raises(es.DimensionError, match=r"W has shape \[2, 3\], expected \[2,2\]"):
+        et.layer_risk(DENOISING, es.Layer(one, one, torch.ones(2, 3)), 10)
+
+
 def test_modules():
     layer = et.Attention.of(es.Attention(K=K.detach().numpy(), Q=Q.detach().numpy(), V=V.detach().numpy(), score_scale=0.5))
     assert sorted(name for name, _ in layer.named_parameters()) == ["K", "Q", "V"]

@@ -10,7 +10,7 @@ import numpy as np
 from .. import _esscher
 from ..errors import CapabilityError, DimensionError
 from ..gradients import RiskFunction, risk_function, tables
-from ..layers import ContextTask, Layer
+from ..layers import ContextTask, Layer, layer_heads
 from ..measures import measure
 from ..rules import FlatRisk, flat_layer_risk, flat_risk, hessian_times, node_slope
 from ..types import Length
@@ -184,8 +184,7 @@ def layer_risk(task: ContextTask, layer: Layer, length: Length, **options: Any) 
     True
     """
     D, m = task.token_dim, task.out_dim
-    U, V = ([x] if torch.is_tensor(x) and x.dim() == 2 else list(x) for x in (layer.U, layer.V))
-    kinds = [layer.kinds] * len(U) if isinstance(layer.kinds, str) else list(layer.kinds)
+    kinds, U, V = layer_heads(layer)
     W = torch.zeros(m, D, dtype=U[0].dtype) if layer.W is None else layer.W
     parts = [_rows("W", W, m, D)]
     for u, v in zip(U, V):
