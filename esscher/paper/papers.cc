@@ -23,7 +23,7 @@ const Entry& find(std::span<const Entry> entries, std::string_view what, std::st
 }  // namespace
 
 std::span<const Paper> papers() {
-  static const std::array all{large_prompts(), mixtures(), temperature()};
+  static const std::array all{large_prompts(), mixtures(), temperature(), general()};
   return all;
 }
 

@@ -22,6 +22,7 @@ struct Paper {
 
 Paper large_prompts();  // Boursier and Boyer, statement by statement (statements.h)
 Paper temperature();    // score scales of long prompts (temperature.h)
+Paper general();        // Theorem 4.3 on other tasks (general.h)
 Paper mixtures();       // Gabet, Boursier and Boyer, and finite prompts (mixture_statements.h)
 
 // The first is what `esscher paper` checks if nothing is chosen.

@@ -702,8 +702,10 @@ def families():
             yield metric, sigmas, L, lambda fine, m=metric, s=sigmas, L=L: [decay(L, s, fine)[m, x] for x in s]
         for sigma in (1, 2):
             yield "grad_u", sigma, L, lambda fine, s=sigma, L=L: gradient_decay(L, s, fine)
-    import mixtures  # it takes Prompt from this file
+    import general  # they take Prompt from this file
+    import mixtures
     yield from mixtures.families()
+    yield from general.families()
 
 
 def rows(family):
@@ -777,7 +779,7 @@ def check():
     compare("gradient of a risk", 0.0, float(np.linalg.norm(slope - model.risk(p)[1])), 1e-8)
     known = stored()
     for what, x, L, compute in families():
-        cheap = what.startswith(("moment", "classification")) or what in (
+        cheap = what.startswith(("moment", "classification", "general coin")) or what in (
             "output d=1", "coin output", "linear d=3", "softmax coin", "denoising bayes")
         if cheap and (what, x, L) in known:
             value, error = known[what, x, L]
