@@ -33,6 +33,19 @@ double gradient_seconds(const FlowSetup& setup, const FlowsToCome& flow,
   return seconds_of([&] { (void)risk(at, &gradient); });
 }
 
+// The same at the layer of the start.
+double gradient_seconds(const LayerFlowProblem& problem) {
+  const SmoothFunction risk = layer_field(problem).risk;
+  const Vector phi = problem.model.phi0();
+  Vector gradient;
+  return seconds_of([&] { (void)risk(phi, gradient); });
+}
+
+FlowResult pilot_of(LayerFlowProblem problem) {
+  problem.length = Length::infinity();
+  return layer_flow(problem);
+}
+
 std::string gradients_text(const FlowResult& pilot) {
   return fmt::format(
       "{} gradients per flow, as many as at L = inf, each as long as one at the start",
@@ -67,20 +80,37 @@ DryRun flow_estimate(const std::string& verb, const std::string& what, std::int6
 }
 
 DryRun flow_estimate(const LayerFlowProblem& problem) {
-  LayerFlowProblem limit = problem;
-  limit.length = Length::infinity();
-  const FlowResult pilot = layer_flow(limit);
-  const SmoothFunction risk = layer_field(problem).risk;
-  Vector gradient;
-  const double once = seconds_of([&] { (void)risk(problem.model.phi0(), gradient); });
+  const FlowResult pilot = pilot_of(problem);
   return {.verb = "icl flow",
           .what = "a gradient flow at L = " + problem.length.text(),
           .engine = choose_layer_risk(problem.model.task, problem.model.start, problem.length,
                                       problem.risk.engine)
                         .reason,
           .count = 1,
-          .cpu_seconds = once * static_cast<double>(pilot.evaluations),
+          .cpu_seconds = static_cast<double>(pilot.evaluations) * gradient_seconds(problem),
           .basis = gradients_text(pilot)};
+}
+
+DryRun flow_estimate(const LayerCompareProblem& problem) {
+  LayerFlowProblem flow = problem.flow;
+  const FlowResult pilot = pilot_of(flow);
+  double seconds = 0, last = 0;
+  const std::int64_t searches = kFlowsPerSearch * static_cast<std::int64_t>(problem.eps.size());
+  for (const Length L : problem.lengths) {
+    flow.length = L;
+    last = gradient_seconds(flow);
+    const std::int64_t gaps = problem.points * flow.risk.scramblings;
+    seconds += static_cast<double>(pilot.evaluations + gaps) * last;
+  }
+  seconds += static_cast<double>(searches * pilot.evaluations) * last;
+  return {
+      .verb = "icl compare",
+      .what = "flows at several lengths and at infinity",
+      .engine = choose_layer_risk(flow.model.task, flow.model.start, flow.length, flow.risk.engine)
+                    .reason,
+      .count = 1 + static_cast<std::int64_t>(problem.lengths.size() + problem.eps.size()),
+      .cpu_seconds = seconds,
+      .basis = gradients_text(pilot)};
 }
 
 }  // namespace esscher::cli

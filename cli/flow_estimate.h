@@ -10,7 +10,7 @@
 
 #include "cli/dry_run.h"
 #include "esscher/training/flow.h"
-#include "esscher/training/layer_flow.h"
+#include "esscher/training/layer_twins.h"
 
 namespace esscher::cli {
 
@@ -25,7 +25,12 @@ struct FlowsToCome {
 DryRun flow_estimate(const std::string& verb, const std::string& what, std::int64_t cells,
                      const FlowSetup& setup, const std::vector<FlowsToCome>& flows);
 
-// The flow of a layer: the flow at L = infinity, which costs little, counts the gradients.
+// The flow of a layer, and a comparison of flows: the flow at L = infinity, which costs little, counts
+// the gradients.
 DryRun flow_estimate(const LayerFlowProblem& problem);
+DryRun flow_estimate(const LayerCompareProblem& problem);
+
+// Flows that a search for L(eps) takes.
+inline constexpr int kFlowsPerSearch = 12;
 
 }  // namespace esscher::cli

@@ -86,11 +86,10 @@ std::vector<FlowsToCome> flows_of(const CompareProblem& problem) {
       if (!L.is_infinite()) greatest = std::max(greatest, L.count());
     }
   }
-  constexpr int kSearch = 12;
   for (const ModelKind kind : problem.kinds) {
     out.push_back({.kind = kind,
                    .length = greatest,
-                   .count = kSearch * static_cast<int>(problem.eps.size())});
+                   .count = kFlowsPerSearch * static_cast<int>(problem.eps.size())});
   }
   return out;
 }
@@ -120,6 +119,27 @@ void finish_flow(const Globals& globals, const IclOptions& options, const Config
   }
   print_result(globals, "icl-flow", document,
                show_table(std::vector<FlowRow>{flow.summary}, columns));
+}
+
+// The same of a comparison.
+void finish_compare(const Globals& globals, const IclOptions& options, const Config& config,
+                    const Cells<TwinRow>& cells, const std::string& setting) {
+  std::optional<Run> run = run_of(globals, "icl compare", config);
+  const CompareResult result = assemble_twins(rows_of_cells(globals, run ? &*run : nullptr, cells));
+  if (run) {
+    keep_page(*run,
+              with_setting(setting, twins_page(result, rerun(globals, "icl compare", options))));
+  }
+  std::string text =
+      show_table(result.twins, {"model", "L", "status", "limiting_risk", "std_error", "bayes",
+                                "excess", "sup_distance", "sup_gradient_gap",
+                                "sup_gradient_gap_std_error", "horizon", "heavy"}) +
+      heavy_note(result.twins);
+  if (!result.lengths.empty()) {
+    text += "\n" + show_table(result.lengths,
+                              {"model", "eps", "length", "length_low", "length_high", "risk"});
+  }
+  print_result(globals, "icl-compare", compare_document(result), text);
 }
 
 }  // namespace
@@ -195,6 +215,9 @@ void icl_layer_flow(const Globals& globals, const IclOptions& options, const Con
 void icl_compare(const Globals& globals, const IclOptions& options) {
   Config config = icl_config(globals, options);
   set_lengths(config, options);
+  if (read_task_type(config.root()) != TaskType::regression) {
+    return icl_layer_compare(globals, options, config);
+  }
   const CompareProblem problem = read_compare_problem(config.root(), globals.seed);
   config.check_all_used();
   if (globals.dry_run) {
@@ -205,23 +228,15 @@ void icl_compare(const Globals& globals, const IclOptions& options) {
     return;
   }
   warn_alpha(globals, read_flow_problem(config.root(), globals.seed).alpha, problem.setup.task);
-  std::optional<Run> run = run_of(globals, "icl compare", config);
-  const CompareResult result =
-      assemble_twins(rows_of_cells(globals, run ? &*run : nullptr, twin_cells(problem)));
-  if (run) {
-    keep_page(*run, with_setting(setting_of(problem.setup.task),
-                                 twins_page(result, rerun(globals, "icl compare", options))));
-  }
-  std::string text =
-      show_table(result.twins, {"model", "L", "status", "limiting_risk", "std_error", "bayes",
-                                "excess", "sup_distance", "sup_gradient_gap",
-                                "sup_gradient_gap_std_error", "horizon", "heavy"}) +
-      heavy_note(result.twins);
-  if (!result.lengths.empty()) {
-    text += "\n" + show_table(result.lengths,
-                              {"model", "eps", "length", "length_low", "length_high", "risk"});
-  }
-  print_result(globals, "icl-compare", compare_document(result), text);
+  finish_compare(globals, options, config, twin_cells(problem), setting_of(problem.setup.task));
+}
+
+void icl_layer_compare(const Globals& globals, const IclOptions& options, const Config& config) {
+  const LayerCompareProblem problem = read_layer_compare_problem(config.root(), globals.seed);
+  config.check_all_used();
+  if (globals.dry_run) return print_dry_run(globals, flow_estimate(problem));
+  finish_compare(globals, options, config, twin_cells(problem),
+                 setting_of(problem.flow.model.task));
 }
 
 void icl_optimum(const Globals& globals, const IclOptions& options) {
@@ -329,7 +344,7 @@ void add_icl(const Command& app, Globals& globals) {
       .positive();
   add("compare", "Flows at several lengths and at infinity from one start", kSeveral,
       "Reads [task], [model], [sweep] lengths and eps, and [flow]; 'esscher config icl compare'\n"
-      "prints every key.\n"
+      "prints every key. Every task.type is compared: heads on regression, a layer on the others.\n"
       "Examples:\n"
       "  esscher icl compare --set task.dim=1 --length 10,100 --set flow.log2_nodes=6 --set "
       "'sweep.eps=[0.5]'",

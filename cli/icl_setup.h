@@ -50,6 +50,7 @@ void icl_flow(const Globals& globals, const IclOptions& options);
 void icl_layer_flow(const Globals& globals, const IclOptions& options, const Config& config);
 void icl_train(const Globals& globals, const IclOptions& options);
 void icl_compare(const Globals& globals, const IclOptions& options);
+void icl_layer_compare(const Globals& globals, const IclOptions& options, const Config& config);
 void icl_optimum(const Globals& globals, const IclOptions& options);
 
 }  // namespace esscher::cli

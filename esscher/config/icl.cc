@@ -87,8 +87,7 @@ LinearRegressionTask read_task(const Table& root) {
   const Table table = root.table("task");
   if (read_task_type(root) != TaskType::regression) {
     table.fail("type",
-               "\"regression\" for this verb; other types have icl risk, icl flow, icl train and "
-               "icl optimum");
+               "\"regression\"; other types are for icl risk, flow, train, compare and optimum");
   }
   LinearRegressionTask task;
   task.dim = table.integer("dim", Range::between(1, 1000));
@@ -156,6 +155,10 @@ std::vector<Length> read_lengths(const Table& root, const std::vector<Length>& f
   return out;
 }
 
+std::vector<Length> read_compared_lengths(const Table& root) {
+  return read_lengths(root, {Length(10), Length(100), Length(1000)});
+}
+
 std::vector<double> read_eps(const Table& root) {
   const std::optional<Table> sweep = root.find_table("sweep");
   if (!sweep || !sweep->has("eps")) return {};
@@ -187,7 +190,7 @@ CompareProblem read_compare_problem(const Table& root, std::uint64_t seed) {
   static_cast<FlowSetup&>(problem.setup) = read_flow_problem(root, seed).setup;
   problem.setup.points = flow.points;
   problem.setup.horizon_distance = flow.horizon;
-  problem.lengths = read_lengths(root, {Length(10), Length(100), Length(1000)});
+  problem.lengths = read_compared_lengths(root);
   problem.eps = read_eps(root);
   return problem;
 }

@@ -55,6 +55,8 @@ FlowConfig read_flow(const Table& root, std::uint64_t seed);
 Length read_length(const Table& root);
 // Reads sweep.lengths; `fallback` is the answer if the user wrote none.
 std::vector<Length> read_lengths(const Table& root, const std::vector<Length>& fallback);
+// The same of a comparison, at 10, 100 and 1000 tokens if the user wrote none.
+std::vector<Length> read_compared_lengths(const Table& root);
 // Reads sweep.eps; the list is empty if the user wrote none.
 std::vector<double> read_eps(const Table& root);
 

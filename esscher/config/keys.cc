@@ -284,8 +284,8 @@ TableDeclaration model_table() {
            {"family",
             K::word,
             "",
-            "layers that icl optimum searches (\"scalars\" unless given) or icl flow and icl "
-            "train move in (\"full\")",
+            "layers that icl optimum searches (\"scalars\" unless given) or icl flow, "
+            "train and compare move in (\"full\")",
             {"scalars", "diagonal", "full"}},
            {"parametrisation",
             K::word,

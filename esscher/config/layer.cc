@@ -234,6 +234,15 @@ LayerFlowProblem read_layer_flow_problem(const Table& root, std::uint64_t seed) 
   return out;
 }
 
+LayerCompareProblem read_layer_compare_problem(const Table& root, std::uint64_t seed) {
+  const FlowConfig flow = read_flow(root, seed);
+  return {.flow = read_layer_flow_problem(root, seed),
+          .lengths = read_compared_lengths(root),
+          .eps = read_eps(root),
+          .horizon_distance = flow.horizon,
+          .points = flow.points};
+}
+
 OptimumProblem read_optimum_problem(const Table& root, std::uint64_t seed) {
   allow_lab_keys(root);
   OptimumProblem out{.task = read_context_task(root), .lengths = {}, .risk = {}};

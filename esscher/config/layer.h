@@ -12,8 +12,7 @@
 //   [model]  kind = "softmax" | "linear", or kinds = [..], one for each head
 //            init = { kind = "dense", U, V, W = 0 }      U and V may be lists, one matrix per head
 //            family = "scalars" | "diagonal" | "full": what icl optimum searches ("scalars" unless
-//            given), and where icl flow and icl train move
-//            ("full" unless given); heads = 1
+//            given), and where icl flow, icl train and icl compare move ("full" unless given); heads = 1
 //            init = { kind = "identity", scale = 0.01 }  U = V = scale I; heads = 1 of them
 //   [sweep]  engine = "auto" | "exact" | "direct": how icl risk averages over finite prompts
 //
@@ -26,6 +25,7 @@
 #include "esscher/risk/layer_risk.h"
 #include "esscher/training/layer_flow.h"
 #include "esscher/training/layer_optimum.h"
+#include "esscher/training/layer_twins.h"
 
 namespace esscher {
 
@@ -45,6 +45,9 @@ LayerProblem read_layer_problem(const Table& root, std::uint64_t seed);
 
 // Reads the whole of a flow of that layer.
 LayerFlowProblem read_layer_flow_problem(const Table& root, std::uint64_t seed);
+
+// Reads the whole of a comparison of that flow at several lengths, with its flow at infinity.
+LayerCompareProblem read_layer_compare_problem(const Table& root, std::uint64_t seed);
 
 // Reads the whole of a search for the best layer, flow.restarts = 4 included. The heads are those of
 // model.heads, model.kind and model.kinds; model.init plays no part.

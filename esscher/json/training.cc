@@ -130,6 +130,7 @@ Json compare_document(const CompareResult& result) {
                                    "engine", "heavy", "sup_distance", "sup_gradient_gap",
                                    "sup_gradient_gap_std_error", "sup_risk_gap", "horizon"});
     if (row.bayes) twin.update(some_columns(row, {"bayes", "bayes_std_error", "excess"}));
+    if (row.task) twin.update(some_columns(row, {"task", "bound", "affine", "U", "V", "W"}));
     out["rows"].push_back(std::move(twin));
   }
   for (const TwinRow& row : result.lengths) {

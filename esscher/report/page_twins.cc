@@ -1,5 +1,6 @@
 #include "esscher/report/page_twins.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "esscher/base/number_text.h"
@@ -28,12 +29,21 @@ Limits limits_of(const CompareResult& result) {
   return out;
 }
 
+// A layer without a formula flows on fixed prompts.
+bool is_drawn(const CompareResult& result) {
+  return std::ranges::any_of(result.twins, [](const TwinRow& row) {
+    return row.task.has_value() && row.engine == Engine::direct;
+  });
+}
+
 Sheet finals(const CompareResult& result) {
   Sheet sheet{.columns = {"L", "model", "risk"}, .rows = {}};
   for (const TwinRow& row : result.twins) {
     if (is_infinite(row)) continue;
     sheet.add(row.L->count(), row.model, row.limiting_risk);
-    if (row.bayes && *row.bayes > 0) sheet.add(row.L->count(), "Bayes", row.bayes);
+    if (row.bayes && *row.bayes > 0) {
+      sheet.add(row.L->count(), row.bound ? "Bayes, the law known" : "Bayes", row.bayes);
+    }
   }
   return sheet;
 }
@@ -203,7 +213,9 @@ Page twins_page(const CompareResult& result, const std::string& rerun) {
   const Limits limits = limits_of(result);
   Page page{.title = "Finite and infinite prompts, trained side by side",
             .lead = headline(result, limits),
-            .setting = "All models follow the gradient flow of their exact risk from one start."};
+            .setting = std::string("All models follow the gradient flow of their ") +
+                       (is_drawn(result) ? "risk on prompts that are drawn once, from one start."
+                                         : "exact risk from one start.")};
   page.datasets["finals"] = finals(result);
   page.datasets["gaps"] =
       sheet_of_rows(result.twins, {"L", "model", "sup_gradient_gap", "sup_distance"});

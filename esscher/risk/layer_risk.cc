@@ -212,6 +212,17 @@ LayerRiskFunction layer_risk_function(const ContextTask& task, const Layer& like
   };
 }
 
+RiskOptions shared_nodes(const ContextTask& task, const Layer& like, Length length,
+                         RiskOptions options) {
+  if (!length.is_infinite()) return options;
+  const Length finite = 2;
+  if (choose_layer_risk(task, like, finite, options.engine).method == RiskMethod::draws) {
+    options.engine = Engine::direct;
+  }
+  options.log2_nodes = log2_nodes(like, finite, options);
+  return options;
+}
+
 ReferenceRisks reference_risks(const ContextTask& task, Length length, const RiskOptions& options) {
   ReferenceRisks out;
   const bool law_is_known = task.fixed_law || length.is_infinite();

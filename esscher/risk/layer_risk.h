@@ -43,6 +43,11 @@ using LayerRiskFunction = std::function<double(const Layer& at, Layer* gradient)
 LayerRiskFunction layer_risk_function(const ContextTask& task, const Layer& like, Length length,
                                       const RiskOptions& options);
 
+// Options for this length with which layer_risk_function averages over the same nodes or draws at every
+// length: at L = infinity over as few as at finite ones.
+RiskOptions shared_nodes(const ContextTask& task, const Layer& like, Length length,
+                         RiskOptions options);
+
 struct ReferenceRisks {
   Estimate bayes;
   bool bayes_is_bound = false;  // it knows the law, which a finite prompt does not tell

@@ -77,9 +77,14 @@ Estimate norm_of_mean(const CoMoments& vectors) {
 }
 
 GradientGap::GradientGap(const FlowSetup& setup, ModelKind kind, Length length)
-    : space_(setup.space), heavy_([](const Readout&) { return false; }) {
+    : heavy_([](const VectorView&) { return false; }) {
   RiskOptions options = setup.risk;
   const int count = std::max(2, options.scramblings);
+  const auto in_theta = [space = setup.space](auto gap) {
+    return [space, gap](const VectorView& theta) {
+      return space.pull_back(theta, gap(space.readout(theta)));
+    };
+  };
   const RiskMethod method = choose_risk(setup.task, 1, kind, length, options.engine).method;
   if (method == RiskMethod::quadrature) {
     const NodeTables tables(length.count());
@@ -87,18 +92,23 @@ GradientGap::GradientGap(const FlowSetup& setup, ModelKind kind, Length length)
       const auto net = std::make_shared<const Net>(
           setup.task.regression(), tables, options.log2_nodes,
           options.stream.split(kGapStream).split(static_cast<std::uint64_t>(k)));
-      repetitions_.push_back([net](const Readout& at) { return net->gap(at); });
-      if (k == 0) heavy_ = [net](const Readout& at) { return net->is_heavy(at); };
+      repetitions_.push_back(in_theta([net](const Readout& at) { return net->gap(at); }));
+      if (k == 0) {
+        heavy_ = [net, space = setup.space](const VectorView& theta) {
+          return net->is_heavy(space.readout(theta));
+        };
+      }
     }
     return;
   }
   const auto add = [&] {
-    repetitions_.push_back(
+    repetitions_.push_back(in_theta(
         [finite = risk_function(setup.task, kind, length, options),
          limit = risk_function(setup.task, ModelKind::softmax, Length::infinity(), options)](
-            const Readout& at) { return difference(gradient(finite, at), gradient(limit, at)); });
+            const Readout& at) { return difference(gradient(finite, at), gradient(limit, at)); }));
   };
   if (method == RiskMethod::closed_form) {
+    engine_ = Engine::exact;
     add();
     return;
   }
@@ -110,13 +120,37 @@ GradientGap::GradientGap(const FlowSetup& setup, ModelKind kind, Length length)
   }
 }
 
+GradientGap::GradientGap(const LayerModel& model, Length length, const RiskOptions& options)
+    : heavy_([](const VectorView&) { return false; }) {
+  const bool drawn = choose_layer_risk(model.task, model.start, length, options.engine).method ==
+                     RiskMethod::draws;
+  // At L = infinity the gap is 0 whatever the nodes are.
+  const bool one = length.is_infinite() || (has_lattice(model.task) && !drawn);
+  const int count = one ? 1 : std::max(2, options.scramblings);
+  for (int k = 0; k < count; ++k) {
+    RiskOptions own = options;
+    own.stream = options.stream.split(kGapStream).split(static_cast<std::uint64_t>(k));
+    own.draws = std::max<std::int64_t>(2, options.draws / count);
+    const auto risk = [&](Length L) {
+      return layer_objective(model.task, model.map(), L,
+                             shared_nodes(model.task, model.start, L, own));
+    };
+    repetitions_.push_back(
+        [finite = risk(length), limit = risk(Length::infinity())](const VectorView& phi) {
+          Vector at_length, at_infinity;
+          (void)finite(phi, at_length);
+          (void)limit(phi, at_infinity);
+          return Vector(at_length - at_infinity);
+        });
+  }
+}
+
 Estimate GradientGap::operator()(const VectorView& theta) const {
-  const Readout at = space_.readout(theta);
   CoMoments gaps;
-  for (const Repetition& gap : repetitions_) gaps.add(space_.pull_back(theta, gap(at)));
-  if (repetitions_.size() == 1) return {gaps.mean().norm(), 0, 0, Engine::exact};
+  for (const Repetition& gap : repetitions_) gaps.add(gap(theta));
+  if (repetitions_.size() == 1) return {gaps.mean().norm(), 0, 0, engine_};
   Estimate out = norm_of_mean(gaps);
-  out.heavy = heavy_(at);
+  out.heavy = heavy_(theta);
   return out;
 }
 

@@ -2,7 +2,8 @@
 //
 // For softmax on linear regression with Gaussian features it is an average over nodes that are
 // widened towards the sharp queries of the head at this point (risk/nodes.h), in independent
-// scramblings. For other tasks it is an average over independent batches of draws. With the gaps
+// scramblings. For other tasks it is an average over independent batches of draws, and for layers
+// over independent nets of nodes or batches of prompts. With the gaps
 // g_k of the repetitions, their mean g and the covariance C of g,
 //
 //   gap^2 = max(0, |g|^2 - tr C),   standard error = (g'C g)^{1/2} / |g|
@@ -15,6 +16,7 @@
 
 #include "esscher/estimate/moments.h"
 #include "esscher/training/flow.h"
+#include "esscher/training/layer_model.h"
 
 namespace esscher {
 
@@ -24,17 +26,20 @@ Estimate norm_of_mean(const CoMoments& vectors);
 class GradientGap {
  public:
   GradientGap(const FlowSetup& setup, ModelKind kind, Length length);
+  // Of a layer, in the coordinates of its family: on the same nodes or draws at L and at infinity,
+  // others in each repetition. A lattice of nodes needs one repetition and has no error.
+  GradientGap(const LayerModel& model, Length length, const RiskOptions& options);
 
   // At theta, in the coordinates of the setup. It is heavy if few nodes carry it.
   Estimate operator()(const VectorView& theta) const;
 
  private:
-  // The gap in (U, r) of one repetition.
-  using Repetition = std::function<Readout(const Readout& at)>;
+  // The gap of one repetition.
+  using Repetition = std::function<Vector(const VectorView& theta)>;
 
-  Parametrisation space_;
   std::vector<Repetition> repetitions_;
-  std::function<bool(const Readout& at)> heavy_;
+  std::function<bool(const VectorView& theta)> heavy_;
+  Engine engine_ = Engine::quadrature;
 };
 
 }  // namespace esscher

@@ -18,9 +18,7 @@ constexpr int kMaxMoves = 4;
 // For short prompts the risk may have no minimiser: parameters go to infinity while the risk has
 // settled. A solver that gives up late is therefore an answer if the gradient is small against the
 // accuracy that is asked for.
-FlowPoint end_of_flow(FlowSetup setup, ModelKind kind, std::int64_t L, double eps) {
-  setup.flow.times = {0.0};
-  const FlowResult flow = gradient_flow(setup, kind, L);
+FlowPoint end_of_flow(const FlowResult& flow, std::int64_t L, double eps) {
   if (flow.status == FlowStatus::failed && flow.end().gradient_norm > 1e-3 * eps) {
     throw RuntimeFailure("length_for_risk: the flow at L = " + std::to_string(L) +
                          " failed: " + flow.message);
@@ -28,12 +26,17 @@ FlowPoint end_of_flow(FlowSetup setup, ModelKind kind, std::int64_t L, double ep
   return flow.end();
 }
 
+FlowResult flow_to_its_end(FlowSetup setup, ModelKind kind, std::int64_t L) {
+  setup.flow.times = {0.0};
+  return gradient_flow(setup, kind, L);
+}
+
 // The limiting risk of the flow on the k-th set of nodes, on fresh nodes.
 double fresh_risk(const FlowSetup& setup, ModelKind kind, std::int64_t L, double eps, int k) {
   FlowSetup own = setup;
   const auto child = static_cast<std::uint64_t>(k);
   own.risk.stream = setup.risk.stream.split(kFlowNodes).split(child);
-  const FlowPoint end = end_of_flow(own, kind, L, eps);
+  const FlowPoint end = end_of_flow(flow_to_its_end(own, kind, L), L, eps);
   own.risk.stream = setup.risk.stream.split(kFreshNodes).split(child);
   return risk(setup.task, setup.space.readout(end.theta), kind, L, own.risk).value;
 }
@@ -119,14 +122,11 @@ LengthForRisk by_sets(const TwinSetup& setup, ModelKind kind, double target, dou
 
 }  // namespace
 
-LengthForRisk length_for_risk(const TwinSetup& setup, ModelKind kind, double target, double eps,
-                              std::int64_t max_length) {
+LengthForRisk length_for_risk(const std::function<FlowResult(std::int64_t L)>& flow, double target,
+                              double eps, std::int64_t max_length) {
   if (!(eps > 0)) throw_argument("length_for_risk", "eps", to_text(eps), "a number > 0");
-  const RiskMethod method =
-      choose_risk(setup.task, 1, kind, Length(max_length), setup.risk.engine).method;
-  if (method == RiskMethod::quadrature) return by_sets(setup, kind, target + eps, eps, max_length);
   const SmallestLength found =
-      search([&](std::int64_t L) { return end_of_flow(setup, kind, L, eps).risk; }, target + eps,
+      search([&](std::int64_t L) { return end_of_flow(flow(L), L, eps).risk; }, target + eps,
              max_length, 0);
   LengthForRisk out{.eps = eps};
   if (!found.length) {
@@ -136,7 +136,18 @@ LengthForRisk length_for_risk(const TwinSetup& setup, ModelKind kind, double tar
   out.length = *found.length;
   out.risk = found.value;
   out.risk_before = found.before;
-  if (method == RiskMethod::closed_form) out.low = out.high = out.length;
+  return out;
+}
+
+LengthForRisk length_for_risk(const TwinSetup& setup, ModelKind kind, double target, double eps,
+                              std::int64_t max_length) {
+  if (!(eps > 0)) throw_argument("length_for_risk", "eps", to_text(eps), "a number > 0");
+  const RiskMethod method =
+      choose_risk(setup.task, 1, kind, Length(max_length), setup.risk.engine).method;
+  if (method == RiskMethod::quadrature) return by_sets(setup, kind, target + eps, eps, max_length);
+  LengthForRisk out = length_for_risk(
+      [&](std::int64_t L) { return flow_to_its_end(setup, kind, L); }, target, eps, max_length);
+  if (method == RiskMethod::closed_form && out.length != 0) out.low = out.high = out.length;
   return out;
 }
 

@@ -36,23 +36,7 @@ std::vector<Cell> cells_of(const CompareProblem& problem) {
   return cells;
 }
 
-TwinRow length_row(const CompareProblem& problem, const Cell& cell, double target) {
-  const LengthForRisk found = length_for_risk(problem.setup, cell.kind, target, cell.eps);
-  TwinRow row;
-  row.what = TwinRowKind::length;
-  row.model = name(cell.kind);
-  row.eps = found.eps;
-  row.target = target;
-  if (found.length != 0) row.length = found.length;
-  row.length_low = found.low;
-  row.length_high = found.high;
-  row.status = found.length == 0 ? "not reached" : "found";
-  row.risk = found.risk;
-  row.risk_before = found.risk_before;
-  return row;
-}
-
-TwinRow summary_row(const CompareProblem& problem, const Twin& twin) {
+TwinRow summary_row(const TwinTrack& twin) {
   TwinRow row;
   row.what = TwinRowKind::summary;
   row.L = twin.length;
@@ -62,25 +46,25 @@ TwinRow summary_row(const CompareProblem& problem, const Twin& twin) {
   row.std_error = twin.limiting_risk.std_error;
   row.engine = twin.limiting_risk.engine;
   row.heavy = twin.limiting_risk.heavy || twin.sup_gradient_gap.heavy;
-  const TwinSetup& setup = problem.setup;
-  if (setup.task.is_regression()) {  // the best prediction of another task is not known
-    const Estimate bayes = bayes_risk(setup.task.regression(), twin.length,
-                                      problem.bayes_replicates, setup.risk.stream.split(2));
-    row.bayes = bayes.value;
-    row.bayes_std_error = bayes.std_error;
-    row.excess = twin.limiting_risk.value - bayes.value;
-  }
   row.sup_distance = twin.sup_distance;
   row.sup_gradient_gap = twin.sup_gradient_gap.value;
   row.sup_gradient_gap_std_error = twin.sup_gradient_gap.std_error;
   row.sup_risk_gap = twin.sup_risk_gap;
   row.horizon = twin.horizon;
-  row.U = twin.end.U;
-  row.r = twin.end.r;
   return row;
 }
 
-TwinRow path_row(const Twin& twin, const TwinPoint& p) {
+void add_bayes(const CompareProblem& problem, TwinRow& row) {
+  const TwinSetup& setup = problem.setup;
+  if (!setup.task.is_regression()) return;  // the best prediction of another task is not known
+  const Estimate bayes = bayes_risk(setup.task.regression(), *row.L, problem.bayes_replicates,
+                                    setup.risk.stream.split(2));
+  row.bayes = bayes.value;
+  row.bayes_std_error = bayes.std_error;
+  row.excess = *row.limiting_risk - bayes.value;
+}
+
+TwinRow path_row(const TwinTrack& twin, const TwinPoint& p) {
   TwinRow row;
   row.L = twin.length;
   row.t = p.t;
@@ -96,18 +80,44 @@ TwinRow path_row(const Twin& twin, const TwinPoint& p) {
 std::vector<TwinRow> rows_of(const CompareProblem& problem, const FlowResult& reference,
                              const Cell& cell) {
   if (cell.what == TwinRowKind::length) {
-    return {length_row(problem, cell, reference.end().risk)};
+    const double target = reference.end().risk;
+    return {length_row(length_for_risk(problem.setup, cell.kind, target, cell.eps),
+                       std::string(name(cell.kind)), target)};
   }
   const Twin twin = twin_flow(problem.setup, reference, cell.kind, cell.length);
-  std::vector<TwinRow> rows;
-  for (const TwinPoint& p : twin.path) rows.push_back(path_row(twin, p));
-  rows.push_back(summary_row(problem, twin));
-  const std::string model = cell.is_reference ? "infinity" : std::string(name(cell.kind));
-  for (TwinRow& row : rows) row.model = model;
+  std::vector<TwinRow> rows =
+      track_rows(twin, cell.is_reference ? "infinity" : std::string(name(cell.kind)));
+  TwinRow& summary = rows.back();
+  add_bayes(problem, summary);
+  summary.U = twin.end.U;
+  summary.r = twin.end.r;
   return rows;
 }
 
 }  // namespace
+
+std::vector<TwinRow> track_rows(const TwinTrack& twin, const std::string& model) {
+  std::vector<TwinRow> rows;
+  for (const TwinPoint& p : twin.path) rows.push_back(path_row(twin, p));
+  rows.push_back(summary_row(twin));
+  for (TwinRow& row : rows) row.model = model;
+  return rows;
+}
+
+TwinRow length_row(const LengthForRisk& found, const std::string& model, double target) {
+  TwinRow row;
+  row.what = TwinRowKind::length;
+  row.model = model;
+  row.eps = found.eps;
+  row.target = target;
+  if (found.length != 0) row.length = found.length;
+  row.length_low = found.low;
+  row.length_high = found.high;
+  row.status = found.length == 0 ? "not reached" : "found";
+  row.risk = found.risk;
+  row.risk_before = found.risk_before;
+  return row;
+}
 
 Cells<TwinRow> twin_cells(const CompareProblem& problem) {
   const std::vector<Cell> cells = cells_of(problem);

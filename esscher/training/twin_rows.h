@@ -47,6 +47,11 @@ struct TwinRow {
       horizon;
   std::optional<Matrix> U;
   std::optional<Vector> r;
+  // Of layers only.
+  std::optional<std::string> task;
+  std::optional<bool> bound;  // absent unless it is true
+  std::optional<double> affine;
+  std::optional<Matrix> V, W;
   // Length; `risk` is the limiting risk there.
   std::optional<double> eps, target, risk_before;
   std::optional<std::int64_t> length, length_low, length_high;
@@ -54,7 +59,8 @@ struct TwinRow {
   template <class Row, class Column>
   static void columns(Row& row, Column&& column) {
     column("what", row.what, "", "path, summary of a twin, or length for a risk");
-    column("model", row.model, "", "softmax, linear, or infinity for the reference");
+    column("task", row.task, "", "type of the task, absent for regression");
+    column("model", row.model, "", "kind of attention, or infinity for the reference");
     column("L", row.L, "tokens", "length of the prompt");
     column("status", row.status, "", "how the flow or the search ended");
     column("t", row.t, "", "time of the flow");
@@ -75,6 +81,8 @@ struct TwinRow {
     column("heavy", row.heavy, "", "few nodes carry the risk or the gap: its error is too small");
     column("bayes", row.bayes, "", "risk of the best prediction at this length");
     column("bayes_std_error", row.bayes_std_error, "", "standard error of the Bayes risk");
+    column("bound", row.bound, "", "bayes knows more than the prompt tells: only a lower bound");
+    column("affine", row.affine, "", "risk of the best affine map of the query");
     column("excess", row.excess, "", "limiting risk minus Bayes risk");
     column("sup_distance", row.sup_distance, "", "largest distance along the path");
     column("sup_gradient_gap", row.sup_gradient_gap, "", "largest gap of gradients");
@@ -82,14 +90,20 @@ struct TwinRow {
            "standard error of the largest gap");
     column("sup_risk_gap", row.sup_risk_gap, "", "largest difference of the risks");
     column("horizon", row.horizon, "", "time up to which the twins stay together");
-    column("U", row.U, "", "K'Q of the head where the flow stopped");
+    column("U", row.U, "", "K'Q of the heads where the flow stopped, one below the other");
     column("r", row.r, "", "last row of V there");
+    column("V", row.V, "", "what the heads of a layer read there, one below the other");
+    column("W", row.W, "", "the residual of a layer there");
   }
 };
 
 // Keys "reference", "softmax L=10", .., "softmax eps=0.1", ... The reference flow, which every cell
 // needs, is integrated here, once.
 Cells<TwinRow> twin_cells(const CompareProblem& problem);
+
+// What every twin says: its path, and a summary, which is the last row.
+std::vector<TwinRow> track_rows(const TwinTrack& twin, const std::string& model);
+TwinRow length_row(const LengthForRisk& found, const std::string& model, double target);
 
 struct CompareResult {
   std::vector<TwinRow> twins;    // the reference first

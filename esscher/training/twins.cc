@@ -17,37 +17,35 @@ const FlowPoint& at_time(const FlowResult& flow, double t) {
 
 }  // namespace
 
-FlowResult reference_flow(const TwinSetup& setup) {
-  if (setup.points < 2) {
-    throw_argument("reference_flow", "points", std::to_string(setup.points), "an integer >= 2");
+FlowResult reference_flow(const FlowField& limit, const VectorView& theta0, FlowOptions options,
+                          int points) {
+  if (points < 2) {
+    throw_argument("reference_flow", "points", std::to_string(points), "an integer >= 2");
   }
-  const RiskFunction limit =
-      risk_function(setup.task, ModelKind::softmax, Length::infinity(), setup.risk);
-  FlowOptions options = setup.flow;
   options.times = {0.0};
-  const double t_end = gradient_flow(limit, setup.space, setup.theta0, options).end().t;
-  for (int i = 0; i < setup.points; ++i) {
-    options.times.push_back(t_end * std::pow(10.0, -3.0 + 3.0 * i / (setup.points - 1)));
+  const double t_end = gradient_flow(limit, theta0, options).end().t;
+  for (int i = 0; i < points; ++i) {
+    options.times.push_back(t_end * std::pow(10.0, -3.0 + 3.0 * i / (points - 1)));
   }
-  return gradient_flow(limit, setup.space, setup.theta0, options);
+  return gradient_flow(limit, theta0, options);
 }
 
-Twin twin_flow(const TwinSetup& setup, const FlowResult& reference, ModelKind kind, Length length) {
-  std::vector<double> times;
-  for (const FlowPoint& point : reference.path) times.push_back(point.t);
-  const RiskFunction at_length =
-      risk_function(setup.task, kind, length, setup.risk, readouts(setup.space, reference));
-  const GradientGap gap(setup, kind, length);
-  FlowOptions options = setup.flow;
-  options.times = std::move(times);
-  const FlowResult flow = gradient_flow(at_length, setup.space, setup.theta0, options);
-  Twin twin;
-  twin.kind = kind;
-  twin.length = length;
+FlowResult reference_flow(const TwinSetup& setup) {
+  const RiskFunction limit =
+      risk_function(setup.task, ModelKind::softmax, Length::infinity(), setup.risk);
+  return reference_flow(flow_field(limit, setup.space), setup.theta0, setup.flow, setup.points);
+}
+
+TwinTrack twin_track(const FlowField& field, FlowOptions options, const FlowResult& reference,
+                     const std::function<Estimate(const VectorView& theta)>& gap,
+                     double horizon_distance) {
+  options.times.clear();
+  for (const FlowPoint& point : reference.path) options.times.push_back(point.t);
+  const FlowResult flow = gradient_flow(field, reference.path.front().theta, options);
+  TwinTrack twin;
   twin.status = flow.status;
   twin.t_end = flow.end().t;
-  twin.end = setup.space.readout(flow.end().theta);
-  twin.limiting_risk = risk(setup.task, twin.end, kind, length, setup.risk);
+  twin.theta = flow.end().theta;
   bool together = true;
   for (const FlowPoint& there : reference.path) {
     const FlowPoint& here = at_time(flow, there.t);
@@ -56,7 +54,7 @@ Twin twin_flow(const TwinSetup& setup, const FlowResult& reference, ModelKind ki
                       .reference_risk = there.risk,
                       .distance = (here.theta - there.theta).norm(),
                       .gradient_gap = gap(there.theta)};
-    together = together && p.distance <= setup.horizon_distance * there.theta.norm();
+    together = together && p.distance <= horizon_distance * there.theta.norm();
     if (together) twin.horizon = there.t;
     twin.sup_distance = std::max(twin.sup_distance, p.distance);
     if (twin.path.empty() || p.gradient_gap.value > twin.sup_gradient_gap.value) {
@@ -65,6 +63,20 @@ Twin twin_flow(const TwinSetup& setup, const FlowResult& reference, ModelKind ki
     twin.sup_risk_gap = std::max(twin.sup_risk_gap, std::abs(p.risk - p.reference_risk));
     twin.path.push_back(p);
   }
+  return twin;
+}
+
+Twin twin_flow(const TwinSetup& setup, const FlowResult& reference, ModelKind kind, Length length) {
+  const RiskFunction at_length =
+      risk_function(setup.task, kind, length, setup.risk, readouts(setup.space, reference));
+  Twin twin;
+  static_cast<TwinTrack&>(twin) =
+      twin_track(flow_field(at_length, setup.space), setup.flow, reference,
+                 GradientGap(setup, kind, length), setup.horizon_distance);
+  twin.kind = kind;
+  twin.length = length;
+  twin.end = setup.space.readout(twin.theta);
+  twin.limiting_risk = risk(setup.task, twin.end, kind, length, setup.risk);
   return twin;
 }
 

@@ -7,6 +7,7 @@
 //                (Theorem 4.3; for linear regression the right side is the Bayes risk: Theorem 5.1)
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -22,6 +23,8 @@ struct TwinSetup : FlowSetup {
 
 // The flow at L = infinity, recorded at `points` times up to its end.
 FlowResult reference_flow(const TwinSetup& setup);
+FlowResult reference_flow(const FlowField& limit, const VectorView& theta0, FlowOptions options,
+                          int points);
 
 struct TwinPoint {
   double t = 0;
@@ -31,12 +34,12 @@ struct TwinPoint {
   Estimate gradient_gap;      // |grad R_L - grad R_inf| at theta_inf(t) (gradient_gap.h)
 };
 
-struct Twin {
-  ModelKind kind = ModelKind::softmax;
+// A flow beside the reference.
+struct TwinTrack {
   Length length = 1;
   FlowStatus status = FlowStatus::failed;
   double t_end = 0;
-  Readout end;             // where the flow stopped
+  Vector theta;            // where the flow stopped
   Estimate limiting_risk;  // R_L there, on nodes other than those of the flow
   // Points at the times of the reference. Suprema are over these times only, because softmax on
   // long prompts goes on slowly along the valley where R_inf is flat (U smaller, r larger).
@@ -46,6 +49,17 @@ struct Twin {
   double sup_risk_gap = 0;
   double horizon = 0;  // last recorded time before the distance first exceeds
                        // horizon_distance * |theta_inf(t)|; t of the last point if it never does
+};
+
+// The flow of the field from the start of the reference, at its times. `gap` is the gap of gradients
+// at theta. Length and limiting risk are left to the caller.
+TwinTrack twin_track(const FlowField& field, FlowOptions options, const FlowResult& reference,
+                     const std::function<Estimate(const VectorView& theta)>& gap,
+                     double horizon_distance);
+
+struct Twin : TwinTrack {
+  ModelKind kind = ModelKind::softmax;
+  Readout end;  // theta as a head
 };
 
 // The flow at this length and model, seen beside the reference.
@@ -71,5 +85,9 @@ struct LengthForRisk {
 // the spread of their logarithms gives the interval (Student's t).
 LengthForRisk length_for_risk(const TwinSetup& setup, ModelKind kind, double target, double eps,
                               std::int64_t max_length = 1000000000);
+
+// The same by doubling and bisection for any flow, which starts and stops alike at every length.
+LengthForRisk length_for_risk(const std::function<FlowResult(std::int64_t L)>& flow, double target,
+                              double eps, std::int64_t max_length = 1000000000);
 
 }  // namespace esscher

@@ -210,6 +210,10 @@ def layer_flow(
     task: ContextTask, W: ArrayLike, heads: Iterable[HeadTuple], family: str, length: Length, options: Dict[str, Any],
     where: Any,
 ) -> Dict[str, Any]: ...
+def layer_compare(
+    task: ContextTask, W: ArrayLike, heads: Iterable[HeadTuple], family: str, lengths: Iterable[Length],
+    eps: Iterable[float], options: Dict[str, Any], where: Any,
+) -> Dict[str, Any]: ...
 def layer_optimum(
     task: ContextTask, kinds: List[str], family: str, lengths: Iterable[Length], restarts: int, options: Dict[str, Any]
 ) -> List[Dict[str, Any]]: ...

@@ -12,8 +12,8 @@ from .outlets import Out, outlet, without
 from .progress import Progress
 from .results import Curve, Curves, Result
 from .tables import Rows
-from .icl import AnyTask, Readout, balanced_start
-from .layers import ContextTask, Layer, LayerGradient, layer_risk
+from .icl import AnyTask, Readout, balanced_start, start_of
+from .layers import ContextTask, Layer, LayerGradient, layer_parts, layer_risk, small_layer
 from .prompts import Estimate
 from .random import Stream, as_stream
 from .types import Length
@@ -123,13 +123,14 @@ class Comparison(Result):
 
 @renamed(stream="seed")
 def compare(
-    task: AnyTask,
+    task: Union[AnyTask, ContextTask],
     lengths: Iterable[Length],
     *,
-    start: Optional[Readout] = None,
+    start: Union[None, Readout, Layer] = None,
     kinds: Sequence[str] = ("softmax", "linear"),
     eps: Sequence[float] = (),
     parametrisation: str = "UV",
+    family: str = "full",
     t_end: float = float("inf"),
     rtol: float = 1e-8,
     atol: float = 1e-10,
@@ -148,6 +149,9 @@ def compare(
     means over ``draws`` draws, the same at every length; engine as in ``risk``. ``out`` makes a run on disk, which the
     same call resumes, with report.html; ``progress`` as in ``set_progress``.
 
+    For tasks beyond regression (``DenoisingTask`` and so on) start is a ``Layer``, one softmax head with small matrices
+    unless given, which moves in a family as in ``flow``; it has kinds of its own.
+
     >>> import esscher as es
     >>> task = es.LinearRegressionTask(2)
     >>> c = es.compare(task, [10, 1000], kinds=["linear"], parametrisation="block", eps=[0.1])
@@ -155,15 +159,25 @@ def compare(
     [('infinity', inf, 0.0), ('linear', 10, 0.2308), ('linear', 1000, 0.003)]
     >>> c.lengths[0]["length"]
     27
+    >>> layer = es.Layer([[0.4, 0.0], [0.0, 0.4]], [[0.3, 0.3]], kinds="linear")
+    >>> c = es.compare(es.PoolTask([[1.0], [-1.0]], noise_variance=0.1), [10, 1000], start=layer)
+    >>> [(row.L, round(row.limiting_risk, 3)) for row in c.rows]
+    [(inf, 0.0), (10, 0.087), (1000, 0.001)]
     """
     lengths, kinds, eps = list(lengths), list(kinds), list(eps)
     given = without(locals())
-    at = balanced_start(task) if start is None else start
     options: Dict[str, Any] = {
         "rtol": rtol, "atol": atol, "t_end": t_end, "stationary": stationary,
         "engine": engine, "draws": draws, "stream": as_stream(seed),
     }
     with outlet("icl compare", "compare", given, out=out, progress=progress, seed=seed) as where:
+        if isinstance(task, ContextTask):
+            if kinds != ["softmax", "linear"]:
+                raise ArgumentError(f"compare: kinds is {kinds!r}, but a Layer has kinds of its own: Layer(.., kinds=..)")
+            layer = small_layer(task, "softmax") if start is None else start_of("compare", task, start, Layer)
+            W, heads = layer_parts(task, layer)
+            return comparison_of(_esscher.layer_compare(task, W, heads, family, lengths, eps, options, where))
+        at = balanced_start(task) if start is None else start_of("compare", task, start, Readout)
         found = _esscher.compare(task, at.U, at.r, lengths, kinds, eps, parametrisation, options, where)
     return comparison_of(found)
 

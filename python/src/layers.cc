@@ -82,17 +82,32 @@ py::tuple references(const ContextTask& task, const py::object& length, const py
                         found.bayes_is_bound);
 }
 
+LayerFlowProblem flow_in(const ContextTask& task, const py::object& W, const py::iterable& heads,
+                         const std::string& family, const py::dict& options) {
+  return {.model = {.task = task,
+                    .start = layer_in(W, heads),
+                    .family = parse_enum<LayerFamily>(family)},
+          .flow = flow_options_in(options),
+          .risk = risk_options_in(options)};
+}
+
 py::dict flow(const ContextTask& task, const py::object& W, const py::iterable& heads,
               const std::string& family, const py::object& length, const py::dict& options,
               const py::object& where) {
-  const LayerFlowProblem problem{.model = {.task = task,
-                                           .start = layer_in(W, heads),
-                                           .family = parse_enum<LayerFamily>(family)},
-                                 .length = length_in("flow", length),
-                                 .flow = flow_options_in(options),
-                                 .risk = risk_options_in(options)};
+  LayerFlowProblem problem = flow_in(task, W, heads, family, options);
+  problem.length = length_in("flow", length);
   Outlet outlet(where);
   return run_flow(problem, outlet);
+}
+
+py::dict compare(const ContextTask& task, const py::object& W, const py::iterable& heads,
+                 const std::string& family, const py::iterable& lengths, const py::iterable& eps,
+                 const py::dict& options, const py::object& where) {
+  LayerCompareProblem problem{.flow = flow_in(task, W, heads, family, options), .lengths = {}};
+  for (const py::handle length : lengths) problem.lengths.push_back(length_in("compare", length));
+  for (const py::handle e : eps) problem.eps.push_back(py::cast<double>(e));
+  Outlet outlet(where);
+  return compare_out(long_call([&] { return run_compare(problem, outlet); }, outlet));
 }
 
 py::list optimum(const ContextTask& task, const std::vector<std::string>& kinds,
@@ -138,6 +153,7 @@ void bind_layers(py::module_& m) {
         });
   m.def("reference_risks", &references);
   m.def("layer_flow", &flow);
+  m.def("layer_compare", &compare);
   m.def("layer_optimum", &optimum);
 }
 

@@ -109,6 +109,8 @@ py::object end_of(const LayerFlowProblem& problem, const Vector& phi) {
 
 const AnyTask& task_of(const FlowProblem& problem) { return problem.setup.task; }
 const ContextTask& task_of(const LayerFlowProblem& problem) { return problem.model.task; }
+const AnyTask& task_of(const CompareProblem& problem) { return problem.setup.task; }
+const ContextTask& task_of(const LayerCompareProblem& problem) { return task_of(problem.flow); }
 
 // {"t", "risk", "gradient_norm"} of a path whose points have these members.
 template <class Points>
@@ -176,6 +178,15 @@ py::dict flow_of(const Problem& problem, Outlet& outlet) {
       outlet));
 }
 
+template <class Problem>
+CompareResult compare_of(const Problem& problem, Outlet& outlet) {
+  CompareResult result = assemble_twins(outlet.rows(twin_cells(problem)));
+  outlet.keep(
+      [&] { return with_setting(setting_of(task_of(problem)), twins_page(result, kRerun)); });
+  outlet.close();
+  return result;
+}
+
 }  // namespace
 
 py::dict run_flow(const FlowProblem& problem, Outlet& outlet) { return flow_of(problem, outlet); }
@@ -184,11 +195,10 @@ py::dict run_flow(const LayerFlowProblem& problem, Outlet& outlet) {
 }
 
 CompareResult run_compare(const CompareProblem& problem, Outlet& outlet) {
-  CompareResult result = assemble_twins(outlet.rows(twin_cells(problem)));
-  outlet.keep(
-      [&] { return with_setting(setting_of(problem.setup.task), twins_page(result, kRerun)); });
-  outlet.close();
-  return result;
+  return compare_of(problem, outlet);
+}
+CompareResult run_compare(const LayerCompareProblem& problem, Outlet& outlet) {
+  return compare_of(problem, outlet);
 }
 
 py::dict compare_out(const CompareResult& result) {

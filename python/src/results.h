@@ -4,7 +4,7 @@
 #include "arrays.h"
 #include "esscher/training/chain.h"
 #include "esscher/training/flow_rows.h"
-#include "esscher/training/layer_flow.h"
+#include "esscher/training/layer_twins.h"
 #include "esscher/training/twin_rows.h"
 #include "outlet.h"
 
@@ -16,6 +16,7 @@ py::dict run_flow(const LayerFlowProblem& problem, Outlet& outlet);
 
 // Without the GIL.
 CompareResult run_compare(const CompareProblem& problem, Outlet& outlet);
+CompareResult run_compare(const LayerCompareProblem& problem, Outlet& outlet);
 // {"rows": [..], "lengths": [..], "path": [..]}, each row a dictionary of the columns it has.
 py::dict compare_out(const CompareResult& result);
 

@@ -226,6 +226,18 @@ def test_training_is_a_pure_function_here_and_in_a_run(tmp_path):
         assert np.isfinite(trained.last_loss) and not np.array_equal(trained.layer.U, small_layer(task).U)
 
 
+def test_twins_are_the_flows_side_by_side_here_and_in_a_run(tmp_path):
+    pool = es.PoolTask([[1.0], [-1.0]], noise_variance=0.1)
+    start = es.Layer(0.4 * np.eye(2), [[0.3, 0.3]], kinds="linear")
+    here = es.compare(pool, [10, 100], start=start, t_end=1.0)
+    assert [(row.model, row.L) for row in here.rows] == [("infinity", es.inf), ("linear", 10), ("linear", 100)]
+    for row in here.rows:
+        end = es.flow(pool, start, length=row.L, t_end=1.0).end
+        np.testing.assert_allclose(row.U, end.U, atol=1e-6)
+    kept = es.compare(pool, [10, 100], start=start, t_end=1.0, out=tmp_path / "run")
+    assert [row.limiting_risk for row in kept.rows] == [row.limiting_risk for row in here.rows]
+
+
 MISTAKES = [
     (lambda: es.DenoisingTask(), "DenoisingTask: means"),
     (lambda: es.DenoisingTask(MEANS, gamma=-1.0), "gamma"),
@@ -254,6 +266,9 @@ MISTAKES = [
     (lambda: es.train(es.LinearRegressionTask(2), 5, 1, start=POSTERIOR), "expected a Readout"),
     (lambda: es.train(DENOISING, 5, 1, heads=2), "heads is 2"),
     (lambda: es.train(DENOISING, 5, 1, batch=0), "batch"),
+    (lambda: es.compare(DENOISING, [5], start=es.Readout(np.eye(1), np.ones(1))), "expected a Layer"),
+    (lambda: es.compare(es.LinearRegressionTask(2), [5], start=POSTERIOR), "expected a Readout"),
+    (lambda: es.compare(DENOISING, [5], start=POSTERIOR, kinds=["linear"]), "kinds of its own"),
     (lambda: es.reference_risks(es.LinearRegressionTask(2), 5), "LinearRegressionTask"),
     (lambda: es.reference_risks(DENOISING, -1), "length"),
     (lambda: es.risk(DENOISING, es.Readout(np.eye(1), np.ones(1)), 5), "Layer"),

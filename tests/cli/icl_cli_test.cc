@@ -74,8 +74,8 @@ TEST_F(Icl, OtherTasksHaveRisksBesideTheirReferences) {
   EXPECT_GT(rows[0].at("risk").get<double>(), rows[1].at("risk").get<double>());
   run("icl risk " + task + "--set 'model.init={kind=\"dense\",U=[[2.0,1.0]],V=[[0.5]]}'", 2);
   EXPECT_THAT(messages(), ::testing::HasSubstr("model.init.U: shape is [1,2], expected [1,1]"));
-  run("icl compare " + task, 2);
-  EXPECT_THAT(messages(), ::testing::HasSubstr("task.type is \"denoising\", expected"));
+  run("icl risk --factor 2 " + task, 2);
+  EXPECT_THAT(messages(), ::testing::HasSubstr("are for task.type = \"regression\""));
 }
 
 TEST_F(Icl, ALayerFlowsAndHasADocumentAndAPage) {
@@ -120,6 +120,26 @@ TEST_F(Icl, ALayerIsTrainedResumedAndAskedForItsRiskElsewhere) {
   EXPECT_EQ(rows[0].at("risk"), end.at("final_risk").at("risk"));
   EXPECT_LT(rows[4].at("risk"), rows[0].at("risk"));
   run("icl risk --model " + file("no.json") + " --set task.type=pool", 2);
+}
+
+TEST_F(Icl, ALayerIsComparedWithItselfOnTheInfinitePrompt) {
+  const std::string compare =
+      "icl compare --set task.type=pool --set 'task.pool=[[1.0],[-1.0]]' --set "
+      "task.noise_variance=0.1 --set model.kind=linear --set "
+      "'model.init={kind=\"dense\",U=[[0.4,0.0],[0.0,0.4]],V=[[0.3,0.3]]}' --set flow.points=5 "
+      "--set 'sweep.eps=[0.05]' --length 10,100 ";
+  const Json found = json(compare + "--out " + file("twins"));
+  const Json& rows = found.at("rows");
+  ASSERT_EQ(rows.size(), 3U);
+  EXPECT_EQ(rows[0].at("model"), "infinity");
+  EXPECT_EQ(rows[1].at("model"), "linear");
+  EXPECT_EQ(rows[1].at("task"), "pool");
+  EXPECT_LT(rows[2].at("sup_gradient_gap"), rows[1].at("sup_gradient_gap"));
+  EXPECT_LT(rows[2].at("limiting_risk"), rows[1].at("limiting_risk"));
+  EXPECT_EQ(found.at("lengths")[0].at("status"), "found");
+  EXPECT_TRUE(std::filesystem::exists(file("twins") + "/report.html"));
+  EXPECT_EQ(json(compare + "--out " + file("twins")), found);
+  EXPECT_EQ(json(compare + "--dry-run").at("cells"), 4);
 }
 
 TEST_F(Icl, TheBestLayerHasADocumentAndAPage) {

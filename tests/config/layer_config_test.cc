@@ -122,7 +122,7 @@ TEST(LayerConfig, RegressionVerbsRefuseOtherTasks) {
   const Config config = Config::parse("task = { type = 'pool', dim = 2, pool_size = 3 }", "t.toml");
   EXPECT_NE(message_of<ConfigError>([&] {
               return read_task(config.root());
-            }).find("task.type is \"pool\", expected \"regression\" for this verb"),
+            }).find("task.type is \"pool\", expected \"regression\""),
             std::string::npos);
 }
 
