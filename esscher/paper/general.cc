@@ -14,10 +14,10 @@ Paper general() {
           "Theorem 4.3 of Boursier and Boyer (arXiv 2512.11784) speaks of any in-context task with "
           "sub-Gaussian tokens: training with long prompts ends at most ε above training with "
           "infinite ones. Here it is measured on four tasks that are not linear regression with "
-          "Gaussian features. A softmax head is trained on infinite prompts; on its way the risk of "
-          "finite prompts is compared with that of infinite ones, exactly and without drawing a "
-          "token. Each section gives the largest gap, the power of L with which it falls, and the "
-          "length from which it is below ε.",
+          "Gaussian features. A softmax head is trained on infinite prompts; on its way the risk "
+          "of finite prompts is compared with that of infinite ones, exactly and without drawing "
+          "a token. Each section gives the largest gap, the power of L with which it falls, and "
+          "the length from which it is below ε.",
       .statements = {general_single_index(), general_classification(), general_pool(),
                      general_bounded()}};
 }

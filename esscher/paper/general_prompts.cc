@@ -22,10 +22,9 @@ namespace {
 enum class GeneralKind { path, gap, length };
 
 constexpr auto enum_names(GeneralKind) {
-  return EnumNames<GeneralKind, 3>{"kind of row",
-                                   {{{GeneralKind::path, "path"},
-                                     {GeneralKind::gap, "gap"},
-                                     {GeneralKind::length, "length"}}}};
+  return EnumNames<GeneralKind, 3>{
+      "kind of row",
+      {{{GeneralKind::path, "path"}, {GeneralKind::gap, "gap"}, {GeneralKind::length, "length"}}}};
 }
 
 struct GeneralRow {
@@ -168,7 +167,8 @@ template <Cases* kCases, const Words* kWords>
 Cells<GeneralRow> cells(const Options& options) {
   CellList<GeneralRow> list;
   for (const GeneralCase& of : kCases()) {
-    list.add(std::string(kWords->id) + "/" + of.key, [options, of] { return rows_of(options, of); });
+    list.add(std::string(kWords->id) + "/" + of.key,
+             [options, of] { return rows_of(options, of); });
   }
   return std::move(list).cells();
 }
@@ -233,9 +233,8 @@ void add_checks(const GeneralNumbers& n, Checks& out) {
   }
   must_fall(out, "the largest gap, " + n.name + ",", lengths, gaps);
   if (n.length) {
-    out.figures.push_back(against_independent(
-        "L(ε), " + n.name, *n.length, 0, kGeneralTolerance,
-        independent(what + " length", kGeneralEps, 0)));
+    out.figures.push_back(against_independent("L(ε), " + n.name, *n.length, 0, kGeneralTolerance,
+                                              independent(what + " length", kGeneralEps, 0)));
   }
   const Exponent measured = last_exponent(n);
   Judged exponent{.what = "the exponent of the largest gap, " + n.name,
@@ -245,7 +244,8 @@ void add_checks(const GeneralNumbers& n, Checks& out) {
                   .source = Source::exponent,
                   .tolerance = kGeneralExponentTolerance};
   out.figures.push_back(exponent);
-  exponent.what = "that exponent against " + std::string(n.exponent == 1 ? "1/2" : "1") + ", " + n.name;
+  exponent.what =
+      "that exponent against " + std::string(n.exponent == 1 ? "1/2" : "1") + ", " + n.name;
   exponent.expected = n.exponent == 1 ? 0.5 : 1;
   out.controls.push_back(exponent);
   const SupGap& last = n.at.back();
@@ -281,8 +281,8 @@ Verdict judge_general(std::span<const GeneralNumbers> cases) {
     };
     text += (text.empty() ? "" : "; ") + n.name + ": from " + at(first) + " to " + at(last) +
             ", with the exponent " + brief(last_exponent(n).value) +
-            (n.length ? ", and it is below " + brief(kGeneralEps) + " from L = " +
-                            brief(std::ceil(*n.length)) + " on"
+            (n.length ? ", and it is below " + brief(kGeneralEps) +
+                            " from L = " + brief(std::ceil(*n.length)) + " on"
                       : "");
   }
   return verdict_of(general_checks(cases), VerdictStatus::holds,
@@ -357,17 +357,19 @@ constexpr Words kSingleIndex{
     "general-single-index", "Single-index labels: a curved link, and the slow regime",
     "Labels tanh(wx) + noise of variance 0.1, w = 1 or −1, x standard normal; start u = v = 0.3.",
     "On the infinite prompt the head applies a smoothed link to what linear attention computes, so "
-    "that training makes the scores sharp: u passes 1. The largest gap then falls with the exponent "
-    "of the slow regime. Averages over prompts are exact; NumPy values use none of this code."};
+    "that training makes the scores sharp: u passes 1. The largest gap then falls with the "
+    "exponent of the slow regime. Averages over prompts are exact; NumPy values use none of this "
+    "code."};
 constexpr Words kClassification{
     "general-classification", "Classification: two Gaussian classes",
     "Classes N(1, 1) and N(−1, 1) of equal weight; start u = v = 0.3.",
-    "The limit of the head is v tanh(ux), which is Bayes' rule at u = v = 1. Scores become as sharp "
-    "as those of the single-index task, but a query far out reads the label of the largest token on "
-    "its side, which is mostly right: at these lengths the gap falls like 1/L."};
+    "The limit of the head is v tanh(ux), which is Bayes' rule at u = v = 1. Scores become as "
+    "sharp as those of the single-index task, but a query far out reads the label of the largest "
+    "token on its side, which is mostly right: at these lengths the gap falls like 1/L."};
 constexpr Words kPool{
     "general-pool", "A pool of tasks: prompts are Gaussian, their mixture is not",
-    "w = 1 or −1/2 with equal chance, x standard normal, noise of variance 0.1; start u = 0.1, v = 3.",
+    "w = 1 or −1/2 with equal chance, x standard normal, noise of variance 0.1; start u = 0.1, "
+    "v = 3.",
     "Given its task a prompt is Gaussian, and the limit of the head is linear. The start is chosen "
     "such that scores stay mild, so that the gap falls like 1/L."};
 constexpr Words kBounded{
@@ -386,7 +388,9 @@ Statement statement_of() {
 }  // namespace
 
 Statement general_single_index() { return statement_of<single_index_cases, &kSingleIndex>(); }
-Statement general_classification() { return statement_of<classification_cases, &kClassification>(); }
+Statement general_classification() {
+  return statement_of<classification_cases, &kClassification>();
+}
 Statement general_pool() { return statement_of<pool_cases, &kPool>(); }
 Statement general_bounded() { return statement_of<bounded_cases, &kBounded>(); }
 

@@ -55,8 +55,8 @@ std::vector<GeneralCase> single_index_cases() {
   one.node = [node = one.node](const VectorView& x, Index stratum) {
     return node(Vector{{1, x[0]}}, stratum);
   };
-  return {{.name = "tanh labels", .key = "tanh labels", .task = one, .u = 0.3, .v = 0.3,
-           .slow = true}};
+  return {
+      {.name = "tanh labels", .key = "tanh labels", .task = one, .u = 0.3, .v = 0.3, .slow = true}};
 }
 
 std::vector<GeneralCase> classification_cases() {
