@@ -15,6 +15,7 @@
 #include "esscher/json/rows.h"
 #include "esscher/model/capture.h"
 #include "esscher/model/effect.h"
+#include "esscher/model/tokenizer.h"
 #include "esscher/report/page_model.h"
 #include "esscher/report/report.h"
 
@@ -22,10 +23,29 @@ namespace esscher::cli {
 namespace {
 
 struct ModelArguments {
-  std::string model, tokens, capture, replace, logits, tail = "finite";
+  std::string model, tokens, text, tokenizer, capture, replace, logits, tail = "finite";
   std::int64_t window = 0, sinks = 1, from = -1;
   bool select = false;
 };
+
+// Token ids of --tokens, or of --text by the words of --tokenizer.
+Texts texts_of(const ModelArguments& arguments, const ModelSpec& spec) {
+  if (arguments.text.empty() == arguments.tokens.empty()) {
+    throw ConfigError(
+        "model: expected either --tokens FILE, token ids, or --text FILE with --tokenizer FILE");
+  }
+  if (arguments.text.empty()) return parse_tokens(arguments.tokens, read_text(arguments.tokens));
+  if (arguments.tokenizer.empty()) {
+    throw ConfigError("model: --text is \"" + arguments.text +
+                      "\", but there is no --tokenizer, expected the tokenizer.bin of the "
+                      "checkpoint");
+  }
+  const MappedFile words(arguments.tokenizer);
+  const Tokenizer tokenizer = parse_tokenizer(arguments.tokenizer, words.bytes(), spec.vocab);
+  Texts texts = encode_lines(tokenizer, read_text(arguments.text));
+  if (texts.empty()) throw FileError(arguments.text + ": no text, expected at least one line");
+  return texts;
+}
 
 // The plan of the file, or one window for all heads; none if neither was asked for.
 std::optional<HeadPlan> plan_of(const ModelArguments& arguments, const ModelSpec& spec) {
@@ -106,10 +126,13 @@ Json ranking_json(const std::vector<EffectRow>& rows) {
 // What decides the numbers, as the configuration of the run.
 std::string run_config(const ModelArguments& arguments, Index from) {
   return fmt::format(
-      "[model]\npath = \"{}\"\ntokens = \"{}\"\nreplace = \"{}\"\nwindow = {}\nsinks = {}\n"
+      "[model]\npath = \"{}\"\n{}replace = \"{}\"\nwindow = {}\nsinks = {}\n"
       "tail = \"{}\"\nfrom = {}\nselect = {}\n",
-      arguments.model, arguments.tokens, arguments.replace, arguments.window, arguments.sinks,
-      arguments.tail, from, arguments.select);
+      arguments.model,
+      arguments.text.empty()
+          ? fmt::format("tokens = \"{}\"\n", arguments.tokens)
+          : fmt::format("text = \"{}\"\ntokenizer = \"{}\"\n", arguments.text, arguments.tokenizer),
+      arguments.replace, arguments.window, arguments.sinks, arguments.tail, from, arguments.select);
 }
 
 std::vector<EffectRow> effect_run(const Cells<EffectRow>& cells, const ModelArguments& arguments,
@@ -128,7 +151,7 @@ std::vector<EffectRow> effect_run(const Cells<EffectRow>& cells, const ModelArgu
 
 void run_model_verb(const ModelArguments& arguments, const Globals& globals) {
   const auto model = std::make_shared<const Model>(load_model(arguments.model));
-  const Texts texts = parse_tokens(arguments.tokens, read_text(arguments.tokens));
+  const Texts texts = texts_of(arguments, model->spec);
   const Index from = first_position(arguments, texts);
   const std::optional<HeadPlan> plan = plan_of(arguments, model->spec);
   if (arguments.select && !plan) {
@@ -175,15 +198,22 @@ void add_model(const Command& app, Globals& globals) {
   const Command verb = add_verb(
       app, globals, "model", "Run a small decoder model; capture and replace its heads",
       "The model is a folder with config.json and .safetensors (Llama or GPT-2 family), or a\n"
-      "checkpoint *.bin of llama2.c. Texts are token ids, one text per line.\n"
+      "checkpoint *.bin of llama2.c. Texts are token ids, one text per line, or words with the\n"
+      "tokenizer.bin of llama2.c.\n"
       "Examples:\n"
       "  esscher model stories/ --tokens text.txt --capture heads.safetensors\n"
       "  esscher model stories/ --tokens text.txt --window 16 --tail finite --json\n"
+      "  esscher model stories15M.bin --text story.txt --tokenizer tokenizer.bin\n"
       "  esscher model stories/ --tokens text.txt --replace plan.json --select --out runs/m",
       {.config = false});
   auto arguments = std::make_shared<ModelArguments>();
   verb.option("model", arguments->model, "folder with config.json, or *.bin").required();
-  verb.option("--tokens", arguments->tokens, "file of token ids, one text per line").required();
+  verb.option("--tokens", arguments->tokens, "file of token ids, one text per line");
+  const auto text = verb.option("--text", arguments->text, "file of words, one text per line")
+                        .excludes("--tokens");
+  verb.option("--tokenizer", arguments->tokenizer,
+              "words of the vocabulary: tokenizer.bin of llama2.c")
+      .needs(text);
   verb.option("--capture", arguments->capture, "write Q, K, V, W_O of every head, .safetensors");
   verb.option("--replace", arguments->replace, "plan of heads to replace, .json");
   verb.option("--window", arguments->window, "exact keys of every head, instead of a plan")

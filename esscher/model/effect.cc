@@ -81,7 +81,33 @@ HeadRule watched(const HeadPlan& plan, const ModelSpec& spec, Index from, HeadEr
   };
 }
 
+std::string head_name(Index layer, Index head) {
+  return "L" + std::to_string(layer) + ".H" + std::to_string(head);
+}
+
+HeadEffectRow head_row(const HeadPlan& plan, Index layer, Index head, double error) {
+  HeadEffectRow row{.head = head_name(layer, head)};
+  const std::optional<WindowOptions> window = plan.at(layer, head);
+  if (!window) return row;
+  row.window = window->window;
+  row.sinks = window->sinks;
+  row.heavy = window->heavy;
+  row.tail = window->tail;
+  row.error = error;
+  return row;
+}
+
 }  // namespace
+
+std::string verdict_of(const HeadEffectRow& row) {
+  if (!row.window) return "exact";
+  std::string kept = std::to_string(*row.window) + " keys";
+  if (row.heavy.value_or(0) > 0) kept += " and " + std::to_string(*row.heavy) + " heavy ones";
+  const bool enough = row.error <= kEnough;
+  if (*row.tail == Tail::none) return kept + (enough ? " are enough" : " are not enough");
+  const std::string tail = " (tail: " + std::string(name(*row.tail)) + ")";
+  return (enough ? "linear beyond " : "not linear beyond ") + kept + tail;
+}
 
 Texts parse_tokens(std::string_view where, std::string_view text) {
   Texts out;
@@ -164,14 +190,18 @@ EffectRow EffectStudy::measure(const std::string& name, const HeadPlan& plan) co
   row.heavy = interval.heavy;
   row.top1 = static_cast<double>(all.same) / static_cast<double>(row.tokens);
   std::vector<double> everywhere;
+  row.heads.emplace();
   for (Index l = 0; l < spec.layers; ++l) {
     LayerRow layer{.layer = l};
     std::vector<double> medians;
     for (Index h = 0; h < spec.heads; ++h) {
       const auto found = errors.relative.find({l, h});
-      if (found == errors.relative.end()) continue;
+      const bool replaced = found != errors.relative.end();
+      const double error = replaced ? median(found->second) : 0.0;
+      row.heads->push_back(head_row(plan, l, h, error));
+      if (!replaced) continue;
       ++layer.replaced;
-      medians.push_back(median(found->second));
+      medians.push_back(error);
     }
     if (layer.replaced > 0) {
       layer.error = median(medians);
@@ -200,11 +230,13 @@ Cells<EffectRow> effect_cells(const std::shared_ptr<const EffectStudy>& study, c
       HeadPlan one;
       one.heads[{l, h}] = window;
       plans.push_back(std::move(one));
-      cells.keys.push_back("L" + std::to_string(l) + ".H" + std::to_string(h));
+      cells.keys.push_back(head_name(l, h));
     }
   }
   cells.compute = [study, plans = std::move(plans), keys = cells.keys](std::size_t i) {
-    return std::vector<EffectRow>{study->measure(keys[i], plans[i])};
+    EffectRow row = study->measure(keys[i], plans[i]);
+    if (i > 0) row.heads.reset();
+    return std::vector<EffectRow>{std::move(row)};
   };
   return cells;
 }

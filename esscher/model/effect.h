@@ -11,6 +11,8 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "esscher/base/cells.h"
@@ -36,6 +38,30 @@ struct LayerRow {
   }
 };
 
+// A head of the plan, while the whole plan is in force.
+struct HeadEffectRow {
+  std::string head;                  // "L0.H3"
+  std::optional<Index> window = {};  // exact keys; absent: the head is not replaced
+  std::optional<Index> sinks = {}, heavy = {};
+  std::optional<Tail> tail = {};
+  double error = 0;
+
+  template <class Row, class Column>
+  static void columns(Row& row, Column&& column) {
+    column("head", row.head, "", "layer and head, from 0");
+    column("window", row.window, "tokens", "exact keys; absent: the head is not replaced");
+    column("sinks", row.sinks, "tokens", "of them, the first keys of the text");
+    column("heavy", row.heavy, "tokens", "heavy keys that are kept beside them");
+    column("tail", row.tail, "", "what stands for the other keys");
+    column("error", row.error, "", "relative error, median over positions");
+  }
+};
+
+// What a head keeps and whether that is enough, in words: "exact", "linear beyond 16 keys (tail:
+// finite)", "16 keys are not enough". Enough is an error up to kEnough.
+inline constexpr double kEnough = 0.1;
+std::string verdict_of(const HeadEffectRow& row);
+
 struct EffectRow {
   std::string plan;  // "plan", or the one head "L0.H3"
   Index tokens = 0;  // predicted
@@ -48,6 +74,7 @@ struct EffectRow {
   double wo_error = 0;         // largest over layers
   Index state = 0, cache = 0;  // numbers kept at the end of the longest text
   std::vector<LayerRow> layers = {};
+  std::optional<std::vector<HeadEffectRow>> heads = {};  // of the plan; absent for one head alone
 
   template <class Row, class Column>
   static void columns(Row& row, Column&& column) {
@@ -65,6 +92,7 @@ struct EffectRow {
     column("state", row.state, "numbers", "numbers kept at the end of the longest text");
     column("cache", row.cache, "numbers", "numbers of the keys and values that it replaces");
     column("layers", row.layers, "", "one row per layer");
+    column("heads", row.heads, "", "one row per head of the model; absent for one head alone");
   }
 };
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <map>
+
 #include "esscher/report/detail/layer_map.h"
 
 namespace esscher {
@@ -27,6 +29,59 @@ PageTable layer_table(const EffectRow& plan) {
     table.sheet.add(row.layer, row.replaced, row.error, row.wo_error);
   }
   return table;
+}
+
+// KL of each head replaced alone, by its name; empty without --select.
+std::map<std::string, double> kl_alone(const std::vector<EffectRow>& rows) {
+  std::map<std::string, double> out;
+  for (std::size_t i = 1; i < rows.size(); ++i) out[rows[i].plan] = rows[i].kl;
+  return out;
+}
+
+PageTable plan_table(const std::vector<HeadEffectRow>& heads,
+                     const std::map<std::string, double>& kl) {
+  PageTable table{.title = "Heads of the plan",
+                  .sheet = {.columns = {"head", "verdict", "exact keys", "of them first keys",
+                                        "heavy keys", "tail", "error"},
+                            .rows = {}}};
+  if (!kl.empty()) table.sheet.columns.push_back("KL if replaced alone");
+  for (const HeadEffectRow& row : heads) {
+    if (!row.window) continue;
+    Record record{cell(row.head),   cell(verdict_of(row)), cell(*row.window), cell(*row.sinks),
+                  cell(*row.heavy), cell(name(*row.tail)), cell(row.error)};
+    if (!kl.empty()) record.push_back(cell(kl.at(row.head)));
+    table.sheet.add_row(std::move(record));
+  }
+  return table;
+}
+
+// The plan with its effect: which heads keep what, and their errors while all of it is in force.
+void add_plan(const std::vector<EffectRow>& rows, Page& page) {
+  const std::vector<HeadEffectRow>& heads = *rows.front().heads;
+  const std::map<std::string, double> kl = kl_alone(rows);
+  std::vector<MapCell> cells;
+  std::size_t replaced = 0, enough = 0;
+  for (const HeadEffectRow& row : heads) {
+    std::string text = verdict_of(row);
+    const auto alone = kl.find(row.head);
+    if (alone != kl.end()) text += fmt::format(", KL alone {:.3g}", alone->second);
+    cells.push_back({.name = row.head, .value = row.error, .text = std::move(text)});
+    replaced += row.window ? 1 : 0;
+    enough += row.window && row.error <= kEnough ? 1 : 0;
+  }
+  Section section{
+      .id = "plan",
+      .title = "The plan",
+      .text = fmt::format(
+          "{} of {} heads are replaced; {} of them are within {:.0f} % of their softmax "
+          "while the whole plan is in force.",
+          replaced, heads.size(), enough, 100 * kEnough)};
+  auto map = layer_map(page, "map-plan", cells, "relative error",
+                       "Median error of each head with the whole plan in force; heads that stay "
+                       "exact have 0.");
+  if (map) section.figures.push_back(std::move(*map));
+  section.tables.push_back(plan_table(heads, kl));
+  page.sections.push_back(std::move(section));
 }
 
 Figure select_figure(const std::vector<EffectRow>& rows, Page& page) {
@@ -91,6 +146,7 @@ Page model_page(const std::vector<EffectRow>& rows) {
   if (rows.size() > 1) add_maps(rows, page, section);
   if (rows.size() > 1) section.figures.push_back(select_figure(rows, page));
   page.sections.push_back(std::move(section));
+  if (plan.heads) add_plan(rows, page);
   return page;
 }
 

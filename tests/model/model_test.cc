@@ -131,7 +131,31 @@ TEST(Model, SelectionReplacesOneHeadAtATime) {
   one.heads[{1, 2}] = WindowOptions{.window = 4, .tail = Tail::gaussian};
   EXPECT_EQ(cells.compute(2).front().kl, study->measure("x", one).kl);
   EXPECT_EQ(cells.compute(2).front().layers[0].replaced, 0);
-  EXPECT_GT(cells.compute(0).front().kl, 0.5 * cells.compute(2).front().kl);
+  const EffectRow whole = cells.compute(0).front();
+  EXPECT_GT(whole.kl, 0.5 * cells.compute(2).front().kl);
+
+  // The plan head by head; heads that it does not name stay exact.
+  EXPECT_FALSE(cells.compute(2).front().heads);
+  ASSERT_EQ(whole.heads->size(), 8u);
+  EXPECT_EQ(verdict_of(whole.heads->at(0)), "exact");
+  EXPECT_EQ(whole.heads->at(0).error, 0);
+  EXPECT_EQ(whole.heads->at(1).head, "L0.H1");
+  EXPECT_EQ(whole.heads->at(1).window, 6);
+  EXPECT_EQ(whole.heads->at(1).error, whole.layers[0].error);  // the only one of its layer
+  EXPECT_EQ(whole.heads->at(6).tail, Tail::gaussian);
+  EXPECT_EQ(whole.heads->at(6).error, whole.layers[1].error);
+  EXPECT_GT(whole.layers[1].error, 0);
+}
+
+TEST(Model, TheVerdictOfAHeadIsAboutItsError) {
+  HeadEffectRow row{.head = "L0.H0", .window = 16, .sinks = 1, .heavy = 0, .tail = Tail::finite};
+  row.error = kEnough;
+  EXPECT_EQ(verdict_of(row), "linear beyond 16 keys (tail: finite)");
+  row.error = 1.01 * kEnough;
+  EXPECT_EQ(verdict_of(row), "not linear beyond 16 keys (tail: finite)");
+  row.heavy = 4;
+  row.tail = Tail::none;
+  EXPECT_EQ(verdict_of(row), "16 keys and 4 heavy ones are not enough");
 }
 
 std::string message(const std::string& text) {

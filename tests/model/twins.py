@@ -283,6 +283,16 @@ def against_package(package, folder, twin):
     check("we differ from it by no more than both round", far <= own + other, f"{far:.2e}")
 
 
+def by_words(model, tokenizer, folder):
+    """The program cuts a text into the same tokens."""
+    text = "Once upon a time, Zoë saw 3 tiny foxes: «Hello!» — she smiled."
+    (folder / "words.txt").write_text(text + "\n")
+    (folder / "ids.txt").write_text(" ".join(map(str, tokenize(tokenizer, text))))
+    words = run(model, "--text", folder / "words.txt", "--tokenizer", tokenizer, "--from", 0)["nats"]
+    ids = run(model, "--tokens", folder / "ids.txt", "--from", 0)["nats"]
+    check("words are cut into the twin's tokens", words == ids, f"{words} {ids}")
+
+
 def stories(folder):
     found = fetch()
     if found is None:
@@ -292,6 +302,7 @@ def stories(folder):
     twin = llama(read_checkpoint(model), torch.tensor(tokens), 6, 6, 1e-5, 10000.0, True)
     compare("stories15M", model, tokens, twin, folder, 1e-4)
     against_package(package, folder, twin)
+    by_words(model, tokenizer, folder)
     kl = {}
     for tail in ("none", "mean", "first", "gaussian", "finite"):
         document = run(model, "--tokens", folder / "tokens.txt", "--window", 16, "--tail", tail)
