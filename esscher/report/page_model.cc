@@ -12,7 +12,7 @@ namespace {
 PageTable effect_table(const std::vector<EffectRow>& rows) {
   PageTable table{.title = "One row per replacement; a click on a column sorts",
                   .sheet = {.columns = {"replaced", "KL", "low", "high", "change in nats", "top-1",
-                                        "error", "W_O error", "numbers kept", "bytes in float32"},
+                                        "error", "Wₒ error", "numbers kept", "bytes in float32"},
                             .rows = {}}};
   for (const EffectRow& row : rows) {
     table.sheet.add(row.plan, row.kl, row.kl_low, row.kl_high, row.nats_replaced - row.nats,
@@ -24,7 +24,7 @@ PageTable effect_table(const std::vector<EffectRow>& rows) {
 PageTable layer_table(const EffectRow& plan) {
   PageTable table{
       .title = "Layers with the whole plan in force",
-      .sheet = {.columns = {"layer", "heads replaced", "error", "W_O error"}, .rows = {}}};
+      .sheet = {.columns = {"layer", "heads replaced", "error", "Wₒ error"}, .rows = {}}};
   for (const LayerRow& row : plan.layers) {
     table.sheet.add(row.layer, row.replaced, row.error, row.wo_error);
   }
@@ -94,7 +94,7 @@ Figure select_figure(const std::vector<EffectRow>& rows, Page& page) {
   return {
       .id = "select",
       .chart = ScatterChart{.data = "select",
-                            .x = {.column = "wo_error", .title = "W_O-weighted error"},
+                            .x = {.column = "wo_error", .title = "Wₒ-weighted error"},
                             .y = {.column = "kl", .title = "KL to the original, nats per token"},
                             .series = "layer",
                             .series_title = "layer",
@@ -120,9 +120,13 @@ void add_maps(const std::vector<EffectRow>& rows, Page& page, Section& section) 
                 fmt::format("KL to the original model with one head replaced. The model misses {} "
                             "most (KL {:.3g}).",
                             worst->plan, worst->kl)));
-  add(layer_map(
-      page, "map-wo", wo, "W_O-weighted error",
-      "Size of the error behind W_O relative to the residual stream, one head replaced."));
+  add(layer_map(page, "map-wo", wo, "Wₒ-weighted error",
+                "Size of the error behind Wₒ relative to the residual stream, one head replaced."));
+}
+
+std::string interval_text(const EffectRow& row) {
+  if (row.heavy) return "no interval can be trusted here";
+  return fmt::format("95 %: {:.4f} to {:.4f}", row.kl_low, row.kl_high);
 }
 
 }  // namespace
@@ -132,10 +136,9 @@ Page model_page(const std::vector<EffectRow>& rows) {
   Page page{
       .title = "A model with replaced heads",
       .lead = fmt::format(
-          "KL {:.4f} nats per token (95 %: {:.4f} to {:.4f}), same most likely word at {:.1f} % "
-          "of {} positions, {} numbers kept instead of {}.",
-          plan.kl, plan.kl_low, plan.kl_high, 100 * plan.top1, plan.tokens, plan.state,
-          plan.cache)};
+          "KL {:.4f} nats per token ({}), same most likely word at {:.1f} % of {} positions, {} "
+          "numbers kept instead of {}.",
+          plan.kl, interval_text(plan), 100 * plan.top1, plan.tokens, plan.state, plan.cache)};
   Section section{.id = "effect",
                   .title = "What the model notices",
                   .text =

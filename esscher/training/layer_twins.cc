@@ -57,9 +57,9 @@ std::vector<TwinRow> rows_of(const LayerCompareProblem& problem, const FlowResul
     const double target = reference.end().risk;
     return {length_row(length_of(problem, target, cell.eps), model, target)};
   }
-  TwinTrack twin = twin_track(twin_field(problem, cell.length), flow.flow, reference,
-                              GradientGap(flow.model, cell.length, flow.risk),
-                              problem.horizon_distance);
+  TwinTrack twin =
+      twin_track(twin_field(problem, cell.length), flow.flow, reference,
+                 GradientGap(flow.model, cell.length, flow.risk), problem.horizon_distance);
   const Layer end = flow.model.map().layer(twin.theta);
   twin.length = cell.length;
   twin.limiting_risk = layer_risk(flow.model.task, end, cell.length, flow.risk);

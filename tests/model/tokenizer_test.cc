@@ -28,13 +28,13 @@ Tokenizer small_tokenizer(const std::vector<std::pair<std::string, float>>& more
 }
 
 TEST(Tokenizer, JoinsTheBestPairFirst) {
-  const Tokenizer tokenizer = small_tokenizer({{" ", -9},    // 259
-                                               {"a", -9},    // 260
-                                               {"b", -9},    // 261
-                                               {"ab", -2},   // 262
-                                               {"ba", -1},   // 263
-                                               {" a", -3},   // 264
-                                               {"é", -9}});  // 265
+  const Tokenizer tokenizer = small_tokenizer({{" ", -9},         // 259
+                                               {"a", -9},         // 260
+                                               {"b", -9},         // 261
+                                               {"ab", -2},        // 262
+                                               {"ba", -1},        // 263
+                                               {" a", -3},        // 264
+                                               {"é", -9}});       // 265
   EXPECT_THAT(tokenizer.encode("ab"), ElementsAre(1, 259, 262));  // "ab" before " a"
   EXPECT_THAT(tokenizer.encode("aba"), ElementsAre(1, 264, 263));
   EXPECT_THAT(tokenizer.encode("baba"), ElementsAre(1, 259, 263, 263));
@@ -119,7 +119,8 @@ TEST(Tokenizer, FilesAreReadWithinTheirBounds) {
     bytes += word;
   }
   EXPECT_EQ(parse_tokenizer("t", std::as_bytes(std::span(bytes)), 2).word(1), "ab");
-  EXPECT_THAT(message(bytes, 3), HasSubstr("tokenizer.bin: word 2 is missing, expected the 3 words"));
+  EXPECT_THAT(message(bytes, 3),
+              HasSubstr("tokenizer.bin: word 2 is missing, expected the 3 words"));
   EXPECT_THAT(message(bytes, 1), HasSubstr("10 bytes behind word 0, expected 1 words"));
   EXPECT_THAT(message(bytes.substr(0, bytes.size() - 1), 2), HasSubstr("word 1 has 2 bytes"));
   EXPECT_THAT(message("", 1), HasSubstr("word 0 is missing"));

@@ -18,9 +18,9 @@ LayerCompareProblem problem_of(MeansLaw law, ModelKind kind) {
   task.means.fixed = Matrix{{1.5}, {-1.5}};
   task.gamma = 0.6;
   task.xi = 0.9;
-  LayerCompareProblem out{.flow = {.model = {.task = denoising_task(task),
-                                             .family = LayerFamily::scalars}},
-                          .lengths = {Length(10), Length(100), Length(1000)}};
+  LayerCompareProblem out{
+      .flow = {.model = {.task = denoising_task(task), .family = LayerFamily::scalars}},
+      .lengths = {Length(10), Length(100), Length(1000)}};
   out.flow.model.start = {Matrix{{0.1}}, {{kind, Matrix{{0.4}}, Matrix{{0.3}}}}};
   out.flow.flow.stationary = 1e-6;
   out.flow.risk.log2_nodes = 7;
