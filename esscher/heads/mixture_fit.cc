@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "esscher/base/error.h"
+#include "esscher/base/stop.h"
 #include "esscher/simd/gemm.h"
 
 namespace esscher {
@@ -53,6 +54,7 @@ Matrix lloyd(const MatrixView& keys, Matrix centres) {
   const Index k = centres.rows();
   std::vector<Index> nearest(n);
   for (int step = 0; step < kLloydSteps; ++step) {
+    check_stop();
     // |key - centre|^2 is least where <key, centre> - |centre|^2 / 2 is largest.
     Matrix products = (-0.5 * centres.rowwise().squaredNorm()).transpose().replicate(n, 1);
     add_product(keys, Matrix(centres.transpose()), products);
@@ -147,6 +149,7 @@ Matrix log_joint(const MixtureFit& fit, const MatrixView& keys) {
   const std::vector<Whitening> components = whitenings(fit);
   Matrix out(keys.rows(), fit.size());
   for (Index first = 0; first < keys.rows(); first += kBlock) {
+    check_stop();
     const Index rows = std::min(kBlock, keys.rows() - first);
     for (Index c = 0; c < fit.size(); ++c) {
       const Vector squares =
@@ -205,6 +208,7 @@ void expect_where(const MatrixView& keys, const Matrix& r, double least, State& 
 }
 
 void maximise(const MatrixView& keys, State& state) {
+  check_stop();
   maximise(keys, state.r, state.fit);
   ++state.fit.steps;
 }

@@ -74,7 +74,7 @@ def image(mu: Measure, B: Array, c: Array) -> Measure:
     if B.shape[-1] != mu.dim:
         raise DimensionError(f"A @ mu: A has shape {B.shape}, expected {mu.dim} columns")
     if isinstance(mu, Gaussian):
-        return Gaussian(B @ mu.cov @ B.T, B @ mu.mean() + c)
+        return Gaussian(B @ mu.cov @ B.T, B @ mu.mean + c)
     if isinstance(mu, Affine):
         return Affine(B @ mu.c + c, B @ mu.B, mu.inner)
     return Affine(c, B, mu)

@@ -9,6 +9,7 @@ import numpy as np
 
 from .errors import ArgumentError, DomainError
 from .keywords import helpful
+from .layers import ContextTask
 from .measures import Measure, measure
 from .random import Stream, as_stream
 from .results import Result
@@ -90,7 +91,7 @@ def _slope(f: Callable[[Array], Any], a: Array, unit: float) -> Any:
 
 def _formulas(report: _Report, mu: Measure, prefix: str, seed: Stream) -> None:
     zero = np.zeros(mu.dim)
-    m, G = mu.mean(), mu.tilted_cov(zero)
+    m, G = mu.mean, mu.tilted_cov(zero)
     spread = float(np.sqrt(max(np.trace(G) / mu.dim, 1e-30)))
     unit = 1.0 / spread
     report.add(f"{prefix}log_mgf(0)", "the logarithm of the total mass", mu.log_mgf(zero), 0.0, 1e-9)
@@ -124,7 +125,7 @@ def _sampling(report: _Report, mu: Measure, prefix: str, seed: Stream, n: int) -
         f"{prefix}sample of fewer", start,
         f"{prefix}sample(stream, {n // 3}) is not the beginning of sample(stream, {n}); token l should depend on l alone.",
     )
-    m, G = mu.mean(), mu.tilted_cov(np.zeros(mu.dim))
+    m, G = mu.mean, mu.tilted_cov(np.zeros(mu.dim))
     sd = np.sqrt(np.maximum(np.diag(G), 0.0))
     report.add(f"{prefix}the mean of {n} samples", "mean()", tokens.mean(0), m, LIMIT * sd / n**0.5 + 1e-12)
     centred = tokens - m
@@ -195,6 +196,8 @@ def check(subject: Any, *, samples: int = 4000, seed: Union[Stream, int] = 0) ->
         mu = measure(subject)
         _formulas(report, mu, "", stream)
         _sampling(report, mu, "", stream.split(3), samples)
+    elif isinstance(subject, ContextTask):
+        raise ArgumentError(f"check: a {type(subject).__name__} has no formulas of yours; expected a measure or a task of your own")
     else:
         raise ArgumentError(f"check: the subject is {type(subject).__name__}, expected a measure or a task")
     return report.check()

@@ -59,6 +59,8 @@ class Concentration(Result):
 
     def __repr__(self) -> str:
         slopes = ", ".join(f"{fit['metric']} L^{fit['slope']:.3f}" for fit in self.fits)
+        if not slopes:  # too few lengths for a rate: the last row answers
+            slopes = ", ".join(f"{row.metric} {row.value:.4g} at L = {row.L:g}" for row in self.rows if row.L == self.rows[-1].L)
         return f"Concentration({slopes}; {self.how})"
 
 

@@ -16,11 +16,25 @@ from .progress import Progress
 from .random import as_seed
 from .results import Curve, Curves, Result
 from .tables import Row, Rows
-from .types import Array, ArrayLike
+from .types import Array, ArrayLike, as_array
 
 Path = Union[str, "os.PathLike[str]"]
 COMPONENTS = (2, 4, 8, 16, 32)
 WINDOWS = (8, 16, 32, 64)
+# Axes that become (batch,) head, token, coordinate.
+LAYOUTS = {"hnd": (0, 1, 2), "nhd": (1, 0, 2), "bhnd": (0, 1, 2, 3), "bnhd": (0, 2, 1, 3)}
+
+
+def _stack(name: str, X: Any, layout: Optional[str]) -> Any:
+    """[n,d] or [h,n,d] of an array in any layout; prompts of a batch are heads of their own."""
+    axes = len(np.shape(X))
+    if layout is None and axes != 4:
+        return X
+    if layout not in LAYOUTS or len(LAYOUTS[layout]) != axes:
+        known = " or ".join(repr(word) for word, order in LAYOUTS.items() if len(order) == axes)
+        raise DimensionError(f"heads: {name} has shape {list(np.shape(X))} and layout is {layout!r}, expected {known or '[n,d]'}")
+    array = as_array(X).transpose(LAYOUTS[layout])
+    return array.reshape(-1, *array.shape[-2:])
 
 
 def _unstack(X: Any, heads: int) -> List[Any]:
@@ -164,12 +178,12 @@ def heads(
     shape of the keys; its numbers are the columns ``shape_*``, None where no length is in question.
 
     ``heads(Q, K, V)``: the queries [m,dk], keys [n,dk] and values [n,dv] that entered a softmax, or stacked heads
-    [h,m,dk], [h,n,dk], [h,n,dv]. ``heads(path)``: every head of a .safetensors or .npz file or of a folder of .npy
+    [h,m,dk], [h,n,dk], [h,n,dv], or a batch of them with its layout. ``heads(path)``: every head of a .safetensors or .npz file or of a folder of .npy
     files. Unless they are given, score_scale is that of the file or 1/sqrt(dk), and causal that of the file or False.
     The m queries of a causal head belong to the last m keys. ``sliding`` is how many keys a causal query sees, ``softcap``
     c bends scores s to c tanh(s/c), ``sink_logit`` is the score of one more key of value 0, ``alibi`` a slope of positions.
     ``mask`` [n] or [m,n], with arrays only: booleans, true where a query sees a key, or numbers to add to scores.
-    ``layout``, with a path only: how heads are stacked, "hnd", "nhd", "bhnd" or "bnhd"; four dimensions need a name.
+    ``layout``: how heads are stacked, "hnd", "nhd", "bhnd" (as PyTorch has them) or "bnhd"; four dimensions need a name.
     queries is how many queries to use, or a list of their numbers. ``window`` has one row per number of exact keys in
     ``windows`` and per tail (see :class:`WindowedHead`), ``window_verdict`` says from which window on the rest is linear.
     ``heavy`` adds rows that also keep so many keys, those that earlier queries weighed most, where a causal head has a
@@ -208,8 +222,8 @@ def heads(
         raise TypeError("heads() needs Q, K and V, or the path of a file")
     if isinstance(Q, str) and mask is not None:
         raise TypeError("heads(path) reads masks from the file, as X.mask")
-    if not isinstance(Q, str) and layout is not None:
-        raise TypeError("heads(Q, K, V) takes [n,d] or [h,n,d]; layout is for files")
+    if not isinstance(Q, str):
+        Q, K, V = (_stack(name, X, layout) for name, X in zip("QKV", (Q, K, V)))
     rules = {"sliding": sliding, "softcap": softcap, "sink": sink_logit, "alibi": alibi, "mask": mask, "layout": layout}
     given = {**options, **rules, "Q": Q, "K": K, "V": V, "score_scale": score_scale, "causal": causal}
     with outlet("heads", "heads", given, out=out, shard=shard, progress=progress, seed=seed) as where:

@@ -20,7 +20,7 @@ from .measures import Measure, measure
 from .rules import (
     FlatRisk, cov_times, flat_layer_risk, flat_risk, hessian_times, node_slope, third_cumulant, tilted_mean_rows,
 )
-from .types import Length, MeasureLike
+from .types import Length, MeasureLike, whole
 
 jax: Any = import_module("jax")
 jnp: Any = import_module("jax.numpy")
@@ -88,7 +88,8 @@ def mean_square_error(cov: Any, z: Any, length: int, U: Any, V: Any = None) -> A
     w = a @ cov
     t = jnp.sum(a * w, -1)
     Vw = w @ W.T
-    H, k = _node(int(length), 0, t), _node(int(length), 1, t)
+    L = whole("mean_square_error", "length", length)
+    H, k = _node(L, 0, t), _node(L, 1, t)
     return jnp.sum(Vw * Vw, -1) * k + jnp.trace(W @ cov @ W.T) * H
 
 

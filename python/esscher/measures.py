@@ -1,6 +1,6 @@
 """Laws of tokens, seen through Lambda(a) = log E exp(<a, z'>).
 
-Every measure has ``dim``, ``cardinality`` (tokens of a prompt, else ``inf``), ``mean()``,
+Every measure has ``dim``, ``cardinality`` (tokens of a prompt, else ``inf``), ``mean``,
 ``second_moment()``, ``log_mgf(a)``, ``tilted_mean(a)``, ``tilted_cov(a)``, ``tilted_cov_times(a, v)``,
 ``sample(stream, n)`` and ``sub_gaussian()``. ``log_mgf`` and ``tilted_mean`` also take many tilts
 ``a [n,d]`` at once.
@@ -17,12 +17,13 @@ import numpy as np
 from . import _esscher
 from .algebra import Algebra
 from .errors import ArgumentError, CapabilityError
+from .means import HasMean
 from .random import Stream, as_stream
 from .recorded import Recorded
-from .types import Array, ArrayLike, MeasureLike, whole
+from .types import Array, ArrayLike, MeasureLike, covariance, whole
 
 
-class Measure(Algebra, Recorded, _esscher.Measure):
+class Measure(Algebra, HasMean, Recorded, _esscher.Measure):
     """Base of all measures. ``esscher.measure(x)`` makes one of an array or of your own object.
 
     Lambda(a) = log E exp(<a, z'>) is ``log_mgf``; m_a = grad Lambda [d] is ``tilted_mean``, C_a = its
@@ -30,7 +31,7 @@ class Measure(Algebra, Recorded, _esscher.Measure):
 
     >>> import numpy as np, esscher as es
     >>> mu = es.Rademacher(2)
-    >>> mu.dim, mu.cardinality, mu.mean(), mu.tilted_cov([0.0, 0.0]).tolist()
+    >>> mu.dim, mu.cardinality, mu.mean, mu.tilted_cov([0.0, 0.0]).tolist()
     (2, inf, array([0., 0.]), [[1.0, 0.0], [0.0, 1.0]])
     >>> mu.tilted_mean([[0.0, 0.0], [1.0, -1.0]]).round(3).tolist()     # tanh
     [[0.0, 0.0], [0.762, -0.762]]
@@ -64,7 +65,7 @@ def measure(value: MeasureLike) -> Measure:
     ``sub_gaussian`` are optional. It is accepted everywhere a measure is.
 
     >>> import esscher as es
-    >>> es.measure([[0.0, 1.0], [2.0, 3.0]]).mean()
+    >>> es.measure([[0.0, 1.0], [2.0, 3.0]]).mean
     array([1., 2.])
     """
     if isinstance(value, Measure):
@@ -139,23 +140,24 @@ class Empirical(Measure):
 
 
 class Gaussian(Measure):
-    """N(mean, cov), cov [d,d] PSD and possibly singular; centred unless mean [d] is given.
+    """N(mean, cov), cov [d,d] PSD and possibly singular, or a number and dim; centred unless mean [d] is given.
 
     Lambda(a) = <a,m> + a'Ga/2, m_a = m + Ga, C_a = G.
 
     >>> import esscher as es
     >>> es.Gaussian([[2.0, 0.0], [0.0, 1.0]]).tilted_mean([1.0, 1.0])
     array([2., 1.])
+    >>> es.Gaussian(0.1, dim=2).cov.tolist()
+    [[0.1, 0.0], [0.0, 0.1]]
     """
 
-    def __init__(self, cov: ArrayLike, mean: Optional[ArrayLike] = None) -> None:
-        super().__init__(_esscher.gaussian(cov, mean))
+    def __init__(self, cov: ArrayLike, mean: Optional[ArrayLike] = None, *, dim: Optional[int] = None) -> None:
+        super().__init__(_esscher.gaussian(covariance("gaussian", cov, mean, dim), mean))
 
     @property
     def cov(self) -> Array:
-        """The covariance [d,d]; the mean is ``mean()``."""
-        found: Array = self.parameters["cov"]
-        return found
+        """The covariance [d,d]."""
+        return covariance("gaussian", self.parameters["cov"], None, self.dim)
 
     @classmethod
     def fit(cls, tokens: ArrayLike) -> Gaussian:
@@ -166,7 +168,7 @@ class Gaussian(Measure):
         Gaussian(cov=[[1.0]], mean=[1.0])
         """
         points = _esscher.measure(tokens)
-        m = points.mean()
+        m = points._mean()
         return cls(points.second_moment() - np.outer(m, m), m)
 
 
@@ -242,7 +244,7 @@ class Categorical(Measure):
     """One-hot tokens with probabilities probs [d] (divided by their sum).
 
     >>> import esscher as es
-    >>> es.Categorical([1, 1, 2]).mean()
+    >>> es.Categorical([1, 1, 2]).mean
     array([0.25, 0.25, 0.5 ])
     """
 
@@ -331,7 +333,7 @@ class SingleIndex(Measure):
     >>> round(float(law.tilted_mean([0.5, 0.0])[1]), 6)     # 2 Phi(0.5) - 1
     0.382925
     >>> own = es.SingleIndex([[1.0]], [1.0], link=np.abs, kinks=[0.0])
-    >>> round(float(own.mean()[1]), 6)                        # sqrt(2/pi)
+    >>> round(float(own.mean[1]), 6)                        # sqrt(2/pi)
     0.797885
     """
 
@@ -390,7 +392,7 @@ class Stationary(Measure):
         lags = _esscher.autocovariances(found)
         size = float(np.trace(lags[0]))
         r = [float(np.trace(G)) / size if size > 0 else 0.0 for G in lags[1:]]
-        return cls(Gaussian(lags[0], found.mean()), autocorrelation=r)
+        return cls(Gaussian(lags[0], found._mean()), autocorrelation=r)
 
     def autocovariances(self) -> List[Array]:
         """G_0, G_1, .. [d,d] with G_k = Cov(z_0, z_k)."""
@@ -401,7 +403,7 @@ class Affine(Measure):
     """The image c + B z' of another measure: c [d], B [d,k], inner on R^k.
 
     >>> import esscher as es
-    >>> es.Affine([1.0, 0.0], [[1.0], [2.0]], es.Rademacher(1)).mean()
+    >>> es.Affine([1.0, 0.0], [[1.0], [2.0]], es.Rademacher(1)).mean
     array([1., 0.])
     """
 
@@ -482,7 +484,7 @@ class Mixture(_Composed):
         >>> import numpy as np, esscher as es
         >>> two = 0.5 * es.Gaussian([[0.1]], [-1.0]) | 0.5 * es.Gaussian([[0.1]], [1.0])
         >>> found = es.Mixture.fit(two.sample(0, 4000), 2)
-        >>> sorted(float(part.mean()[0].round(1)) for part in found.components)
+        >>> sorted(float(part.mean[0].round(1)) for part in found.components)
         [-1.0, 1.0]
         """
         points = measure(tokens)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Union, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from .errors import ArgumentError
+from .errors import ArgumentError, DimensionError
 
 if TYPE_CHECKING:
     from ._esscher import Measure, Stream
@@ -42,6 +42,20 @@ def whole(where: str, name: str, value: Any) -> int:
     if isinstance(value, (float, np.floating)) and float(value).is_integer():
         return int(value)
     raise ArgumentError(f"{where}: {name} is {value!r}, expected an integer")
+
+
+def covariance(where: str, cov: Any, mean: Any, dim: Any) -> Array:
+    """cov [d,d], which may be given as a number beside dim or a mean [d]."""
+    d = None if dim is None else whole(where, "dim", dim)
+    if np.shape(cov) == ():
+        if d is None and mean is None:
+            raise ArgumentError(f"{where}: cov is {cov!r}, a number, expected dim or mean beside it")
+        found: Array = float(cov) * np.eye(len(as_array(mean)) if d is None else d)
+        return found
+    if d is not None and np.shape(cov)[:1] != (d,):
+        raise DimensionError(f"{where}: cov has shape {np.shape(cov)}, dim is {d}")
+    given: Array = cov
+    return given
 
 
 # A prompt length: an integer, or ``math.inf`` (``esscher.inf``).

@@ -196,7 +196,7 @@ void bind_measure(py::module_& m) {
       .def_property_readonly("cardinality",
                              [](const AnyMeasure& mu) { return out(mu.cardinality()); })
       .def_property_readonly("name", &AnyMeasure::name)
-      .def("mean", [](const AnyMeasure& mu) { return out(VectorView(mu.mean())); })
+      .def("_mean", [](const AnyMeasure& mu) { return out(VectorView(mu.mean())); })
       .def("second_moment",
            [](const AnyMeasure& mu) { return out(MatrixView(mu.second_moment())); })
       .def("log_mgf", &log_mgf, py::arg("a"))

@@ -19,13 +19,15 @@ namespace py = pybind11;
 
 // Gaussian scores of deviation tau, or (measure, attention, z).
 ScoreModel scores_in(const py::object& scores) {
-  if (!py::isinstance<py::tuple>(scores)) {
-    return ScoreModel::gaussian(py::cast<double>(scores));
+  if (PyNumber_Check(scores.ptr()) != 0 && !py::hasattr(scores, "__len__")) {
+    return ScoreModel::gaussian(scores.cast<double>());
+  }
+  if (!py::isinstance<py::tuple>(scores) || py::len(scores) != 3) {
+    throw_argument("scaling", "scores",
+                   "a " + std::string(py::str(py::type::of(scores).attr("__name__"))),
+                   "the deviation of Gaussian scores, or (measure, attention, z)");
   }
   const auto parts = py::cast<py::tuple>(scores);
-  if (parts.size() != 3) {
-    throw py::type_error("scaling: scores must be a number or (measure, attention, z)");
-  }
   const VectorIn z = vector_in("scaling", "z", parts[2]);
   return ScoreModel::layer(
       {measure_in("scaling", parts[0]), py::cast<const Attention&>(parts[1]), z.view()});

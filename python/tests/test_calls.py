@@ -21,6 +21,16 @@ def test_an_unknown_keyword_is_answered_with_those_that_exist(name):
         getattr(es, name)(nonsense=1)
 
 
+def test_functions_of_torch_do_the_same():
+    et = pytest.importorskip("esscher.torch")
+    for name in et.__all__:
+        if inspect.isfunction(getattr(et, name)) and name != "risk":  # which hands its options to risk_function
+            with pytest.raises(TypeError, match=rf"{name}\(\) has no argument 'nonsense'; it takes "):
+                getattr(et, name)(nonsense=1)
+    with pytest.raises(TypeError, match="did you mean 'draws'"):
+        et.risk(TASK, None, None, 10, samples=1)
+
+
 @pytest.mark.parametrize(
     "call, word, meant",
     [
@@ -53,6 +63,50 @@ LENGTHS = {
     "flow": lambda L: es.flow(TASK, length=L, kind="linear", t_end=0.01),
     "block_optimum": lambda L: es.block_optimum(TASK, L),
 }
+
+
+def test_lengths_inside_a_graph():
+    torch = pytest.importorskip("torch")
+    import esscher.torch as et
+
+    z, U = torch.ones(1, 2), torch.eye(2)
+    for f in (et.mean_square_error, et.expected_output):
+        assert torch.equal(f(MU, z, 100.0, U=U), f(MU, z, np.int64(100), U=U))
+        for wrong in (31.6, "100"):
+            with pytest.raises(es.ArgumentError, match=f"{f.__name__}: length is {wrong!r}, expected an integer"):
+                f(MU, z, wrong, U=U)
+    with pytest.raises(es.ArgumentError, match="universal: L is 10.5"):
+        et.universal(10.5, torch.tensor(1.0))
+
+
+def test_scores_of_scaling_are_named():
+    assert es.scaling(np.float64(2.0), [100], draws=0).rows[0].L == 100
+    for wrong in (np.ones(5), [1.0, 2.0], "two", (MU, HEAD)):
+        with pytest.raises(es.ArgumentError, match=r"scaling: scores is a \w+, expected the deviation of Gaussian scores, or"):
+            es.scaling(wrong, [100])
+
+
+def test_check_refuses_tasks_that_are_ours():
+    with pytest.raises(es.ArgumentError, match="DenoisingTask has no formulas of yours"):
+        es.check(es.DenoisingTask([[1.0], [-1.0]]))
+
+
+@pytest.mark.parametrize("layout, axes", [("bhnd", (0, 1, 2, 3)), ("bnhd", (0, 2, 1, 3))])
+def test_heads_of_a_batch(layout, axes):
+    Q, K = np.random.default_rng(0).normal(size=(2, 2, 4, 60, 3))  # two prompts of four heads
+    stacked = es.heads(Q.reshape(8, 60, 3), K.reshape(8, 60, 3), K.reshape(8, 60, 3), components=[])
+    shared = K[:, ::2]  # two heads share their keys
+    batch = es.heads(*(x.transpose(axes) for x in (Q, K, K)), layout=layout, components=[])
+    assert [row["tau2"] for row in batch] == [row["tau2"] for row in stacked]
+    groups = es.heads(*(x.transpose(axes) for x in (Q, shared, shared)), layout=layout, components=[])
+    assert [row["tau2"] for row in groups][::2] == [row["tau2"] for row in stacked][::2]
+    assert groups[5]["tau2"] == es.heads(Q[1, 1], K[1, 0], K[1, 0], components=[])[0]["tau2"]
+
+
+def test_four_axes_without_a_layout_name_those_that_there_are():
+    X = np.ones((1, 2, 6, 3))
+    with pytest.raises(es.DimensionError, match=r"Q has shape \[1, 2, 6, 3\] and layout is None, expected 'bhnd' or 'bnhd'"):
+        es.heads(X, X, X)
 
 
 @pytest.mark.parametrize("name", LENGTHS)

@@ -1,6 +1,7 @@
 """Every measure: gradients of Lambda by differences, and errors."""
 
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -48,7 +49,7 @@ def test_many_tilts_at_once(name):
     a = np.array([[0.1, 0.2], [0.0, 0.0], [-0.3, 0.4]])
     assert np.array_equal(mu.tilted_mean(a), [mu.tilted_mean(row) for row in a])
     assert np.array_equal(mu.log_mgf(a), [mu.log_mgf(row) for row in a])
-    assert mu.dim == 2 and np.array_equal(mu.mean(), mu.tilted_mean([0, 0])) or name != "gaussian"
+    assert mu.dim == 2 and np.array_equal(mu.mean, mu.tilted_mean([0, 0])) or name != "gaussian"
 
 
 def test_names_and_cardinality():
@@ -77,10 +78,10 @@ def test_student_prompts_have_no_limit():
 
 def test_float32_and_strides_and_integers():
     tokens = np.arange(12.0).reshape(3, 4)
-    expected = es.Empirical(tokens[:, ::2].copy()).mean()
-    assert np.array_equal(es.Empirical(tokens[:, ::2]).mean(), expected)
-    assert np.array_equal(es.Empirical(tokens.astype(np.float32)[:, ::2]).mean(), expected)
-    assert np.array_equal(es.Empirical(tokens.astype(int)[:, ::2].T.copy().T).mean(), expected)
+    expected = es.Empirical(tokens[:, ::2].copy()).mean
+    assert np.array_equal(es.Empirical(tokens[:, ::2]).mean, expected)
+    assert np.array_equal(es.Empirical(tokens.astype(np.float32)[:, ::2]).mean, expected)
+    assert np.array_equal(es.Empirical(tokens.astype(int)[:, ::2].T.copy().T).mean, expected)
 
 
 @pytest.mark.parametrize(
@@ -105,3 +106,22 @@ def test_errors_name_the_argument(make, message):
     with pytest.raises(es.ArgumentError, match=message) as caught:
         make()
     assert isinstance(caught.value, ValueError) and isinstance(caught.value, es.Error)
+
+
+def test_a_mean_is_an_array():
+    mu = es.Gaussian(np.eye(2), mean=[1.0, 2.0])
+    assert repr(mu.mean) == "array([1., 2.])" and type(mu.mean + 1.0) is np.ndarray and type(mu.mean.sum()) is np.float64
+    assert type(pickle.loads(pickle.dumps(mu.mean))) is np.ndarray
+    with pytest.warns(DeprecationWarning, match="mu.mean\\(\\) is now mu.mean"):
+        assert mu.mean().tolist() == [1.0, 2.0]
+
+
+def test_a_covariance_may_be_a_number():
+    for mu in (es.Gaussian(0.1, dim=2), es.Gaussian(0.1, dim=np.float64(2)), es.Gaussian(0.1, mean=[0.0, 0.0])):
+        assert np.array_equal(mu.cov, 0.1 * np.eye(2)) and mu.tilted_mean([1.0, 2.0]).tolist() == [0.1, 0.2]
+        assert repr(eval(repr(mu), {"Gaussian": es.Gaussian})) == repr(mu)
+        assert np.array_equal((2 * np.eye(2) @ mu).cov, 0.4 * np.eye(2))
+    with pytest.raises(es.ArgumentError, match="cov is 0.1, a number, expected dim or mean"):
+        es.Gaussian(0.1)
+    with pytest.raises(es.DimensionError, match=r"cov has shape \(2, 2\), dim is 3"):
+        es.Gaussian(np.eye(2), dim=3)

@@ -135,9 +135,17 @@ def long_preset():
     return es.preset("boursier-boyer").run()
 
 
+def long_prompts():
+    return es.mean_square_error(es.Sphere(20), es.Attention(U=np.eye(20)), np.ones(20), 10**6, replicates=10**4, engine="direct")
+
+
+def long_fit():
+    return es.Mixture.fit(np.random.default_rng(0).normal(size=(100_000, 16)), 16)
+
+
 @pytest.mark.parametrize(
     "call",
-    [many_replicates, many_tokens, long_study, long_flow, long_comparison, long_training, long_risk, long_preset],
+    [long_prompts, long_fit, many_replicates, many_tokens, long_study, long_flow, long_comparison, long_training, long_risk, long_preset],
 )
 def test_ctrl_c_ends_a_long_call(call):
     threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()

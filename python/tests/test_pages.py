@@ -11,6 +11,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = os.environ.get("ESSCHER", str(ROOT / "build/dev/cli/esscher"))
 GAUSSIAN = ["--set", "measure.type=gaussian", "--set", "measure.dim=1"]
+DENOISING = ["--set", "task.type=denoising", "--set", "task.means=[[1],[-1]]"]
 HEADS = str(ROOT / "tests/data/sample-heads.safetensors")
 
 # Commands whose documents together have every key that docs/reference/json.md names for a verb.
@@ -20,9 +21,11 @@ COMMANDS = {
     "length": [[*GAUSSIAN, "--error", "5%"]],
     "icl risk": [["--set", "task.dim=1", "--length", "10"],
                  ["--set", "task.dim=1", "--length", "10", "--temperature", "1,2", "--shift", "noise=0.1"]],
-    "icl flow": [["--set", "task.dim=1", "--length", "inf"]],
-    "icl train": [["--set", "task.dim=1", "--length", "10", "--set", "train.steps=200"]],
-    "icl compare": [["--set", "task.dim=1", "--length", "10", "--set", "flow.log2_nodes=6", "--set", "sweep.eps=[0.5]"]],
+    "icl flow": [["--set", "task.dim=1", "--length", "inf"], [*DENOISING, "--length", "inf"]],
+    "icl train": [["--set", "task.dim=1", "--length", "10", "--set", "train.steps=200"],
+                  [*DENOISING, "--length", "10", "--set", "train.steps=20"]],
+    "icl compare": [["--set", "task.dim=1", "--length", "10", "--set", "flow.log2_nodes=6", "--set", "sweep.eps=[0.5]"],
+                    [*DENOISING, "--length", "10", "--set", "flow.log2_nodes=4", "--set", "flow.t_end=0.1", "--set", "flow.points=3"]],
     "presets": [["--show", "audit-d4"]],
     "scaling": [["--tau", "2", "--needle", "12", "--lengths", "1e3,1e5", "--draws", "0"],
                 ["--keep", "ess", "--train", "100", "--lengths", "1e3"],

@@ -94,7 +94,7 @@ def test_every_class_of_measures_gives_its_parameters_back():
 
 
 def test_parameters():
-    assert np.array_equal(GAUSS.cov, [[2.0, 0.5], [0.5, 1.0]]) and np.array_equal(GAUSS.mean(), [1.0, -1.0])
+    assert np.array_equal(GAUSS.cov, [[2.0, 0.5], [0.5, 1.0]]) and np.array_equal(GAUSS.mean, [1.0, -1.0])
     assert not GAUSS.cov.flags.writeable
     assert es.Sphere(2, 3.0).radius == 3.0 and es.Laplace(1, 0.5).b == 0.5
     mixed = es.Mixture([1, 3], [GAUSS, es.Sphere(2)])
@@ -161,8 +161,8 @@ def test_operators():
     B, b = np.array([[1.0, 2.0], [0.0, 1.0]]), np.array([1.0, -1.0])
     for mu in (GAUSS, es.Sphere(2), es.Affine([1.0, 0.0], [[1.0], [2.0]], es.Rademacher(1))):
         np.testing.assert_allclose((B @ mu + b).log_mgf(A), A @ b + mu.log_mgf(B.T @ A), rtol=1e-12)
-        np.testing.assert_allclose((b + mu).mean(), mu.mean() + b, rtol=1e-12)
-        np.testing.assert_allclose((mu - b).mean(), mu.mean() - b, rtol=1e-12, atol=1e-15)
+        np.testing.assert_allclose((b + mu).mean, mu.mean + b, rtol=1e-12)
+        np.testing.assert_allclose((mu - b).mean, mu.mean - b, rtol=1e-12, atol=1e-15)
         np.testing.assert_allclose((-mu).log_mgf(A), mu.log_mgf(-A), rtol=1e-12)
         np.testing.assert_allclose((mu + GAUSS).log_mgf(A), mu.log_mgf(A) + GAUSS.log_mgf(A), rtol=1e-12)
         np.testing.assert_allclose((Coin() + mu).log_mgf(A), mu.log_mgf(A) + Coin().log_mgf(A), rtol=1e-12)
@@ -190,25 +190,25 @@ def test_fits():
     rng = np.random.default_rng(0)
     tokens = rng.normal(size=(500, 2)) @ [[1.0, 0.5], [0.0, 1.0]] + [1.0, 2.0]
     found = es.Gaussian.fit(tokens)
-    np.testing.assert_allclose(found.mean(), tokens.mean(0), rtol=1e-12)
+    np.testing.assert_allclose(found.mean, tokens.mean(0), rtol=1e-12)
     np.testing.assert_allclose(found.cov, np.cov(tokens.T, bias=True), rtol=1e-10)
     assert np.array_equal(es.Empirical.fit(tokens).tokens, tokens)
     truth = 0.3 * es.Gaussian([[0.2]], [-2.0]) | 0.7 * es.Gaussian([[0.5]], [2.0])
     sample = truth.sample(1, 5000)
     mixed = es.Mixture.fit(sample, 2, seed=1)
-    order = np.argsort([part.mean()[0] for part in mixed.components])
+    order = np.argsort([part.mean[0] for part in mixed.components])
     low, high = (mixed.components[i] for i in order)
     n = 5000 * np.array([0.3, 0.7])
     # The clusters are apart, so the estimates have the errors of two separate samples.
     assert abs(mixed.weights[order[0]] - 0.3) < 6 * np.sqrt(0.21 / 5000)
-    assert abs(low.mean()[0] + 2) < 6 * np.sqrt(0.2 / n[0]) and abs(high.mean()[0] - 2) < 6 * np.sqrt(0.5 / n[1])
+    assert abs(low.mean[0] + 2) < 6 * np.sqrt(0.2 / n[0]) and abs(high.mean[0] - 2) < 6 * np.sqrt(0.5 / n[1])
     assert abs(low.cov[0, 0] - 0.2) < 6 * 0.2 * np.sqrt(2 / n[0])
     assert abs(high.cov[0, 0] - 0.5) < 6 * 0.5 * np.sqrt(2 / n[1])
     # It is the most likely mixture, so it is more likely than the true one.
 
     def likelihood(mixture):
         x, parts = sample.tokens, zip(mixture.weights, mixture.components)
-        return np.mean(np.log(sum(w * np.exp(-((x - c.mean()) ** 2) / (2 * c.cov)) / c.cov**0.5 for w, c in parts)))
+        return np.mean(np.log(sum(w * np.exp(-((x - c.mean) ** 2) / (2 * c.cov)) / c.cov**0.5 for w, c in parts)))
 
     assert likelihood(truth) < likelihood(mixed) < likelihood(truth) + 10 / 5000
     with pytest.raises(es.CapabilityError, match="equal weights"):

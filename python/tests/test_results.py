@@ -455,3 +455,8 @@ def test_tasks_are_checked():
     assert any("nothing to learn" in s for s in es.check(Constant()).wrong)
     with pytest.raises(es.ArgumentError, match="expected a measure or a task"):
         es.check(3)
+
+
+def test_a_study_too_short_for_a_rate_tells_its_last_row():
+    found = es.concentration(MU, HEAD, MU, [10, 100], metrics=["output"])
+    assert repr(found).startswith(f"Concentration(output {found.rows[-1].value:.4g} at L = 100; ")

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "esscher/base/parallel.h"
+#include "esscher/base/stop.h"
 #include "esscher/estimate/moments.h"
 #include "esscher/prompt/errors.h"
 
@@ -124,6 +125,7 @@ Table replicate_errors(const Question& ask, std::int64_t replicates, const Draw&
   std::vector<PromptSums> sums(static_cast<std::size_t>(blocks));
   parallel_for(blocks, [&](std::int64_t b) {
     for (std::int64_t r = b * kReplicates; r < std::min(replicates, (b + 1) * kReplicates); ++r) {
+      check_stop();  // sixteen long prompts take seconds
       const std::vector<PromptError> prompt = draw(r);
       PromptSums& block = sums[static_cast<std::size_t>(b)];
       block.add(metrics, prompt);

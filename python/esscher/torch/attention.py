@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any, Optional, Union
 
 from ..attention import Attention as NumpyAttention
+from ..keywords import helpful
 from .measures import AnyLaw, tilted_mean
 from .tensors import Tensor, to_numpy, torch
 
 
+@helpful
 def attention(
     law: AnyLaw,
     z: Tensor,

@@ -10,10 +10,12 @@ import numpy as np
 from .. import _esscher
 from ..errors import CapabilityError, DimensionError
 from ..gradients import RiskFunction, risk_function, tables
+from ..keywords import helpful
 from ..layers import ContextTask, Layer, layer_heads
 from ..measures import measure
 from ..rules import FlatRisk, flat_layer_risk, flat_risk, hessian_times, node_slope
-from ..types import Length
+from ..random import Stream
+from ..types import Length, whole
 from .measures import AnyLaw, Gaussian
 from .tensors import Tensor, tensor_like, to_numpy, torch
 
@@ -36,6 +38,7 @@ class _Node(torch.autograd.Function):  # type: ignore[misc]
         return g * tensor_like(slope.reshape(t.shape), t), None, None
 
 
+@helpful
 def universal(L: int, t: Tensor) -> Tuple[Tensor, Tensor]:
     """(H, k), k = (M2c/t - H)/t, of L scores of variance t = tau^2, twice differentiable in t.
 
@@ -44,8 +47,8 @@ def universal(L: int, t: Tensor) -> Tuple[Tensor, Tensor]:
     >>> abs(H.item() - es.universal(100, 1.0).H) < 1e-10
     True
     """
-    x = t.to(torch.float64)
-    return _Node.apply(x, int(L), 0).to(t.dtype), _Node.apply(x, int(L), 1).to(t.dtype)
+    x, L = t.to(torch.float64), whole("universal", "L", L)
+    return _Node.apply(x, L, 0).to(t.dtype), _Node.apply(x, L, 1).to(t.dtype)
 
 
 def _gaussian(law: AnyLaw) -> Tuple[Tensor, Tensor]:
@@ -69,6 +72,7 @@ def _scores(
     return m, G, W, w, (a * w).sum(-1)
 
 
+@helpful
 def expected_output(
     law: AnyLaw, z: Tensor, length: Length, *, U: Tensor, V: Optional[Tensor] = None,
     score_scale: Union[float, Tensor] = 1.0,
@@ -81,10 +85,11 @@ def expected_output(
     tensor([0.9745], dtype=torch.float64)
     """
     m, _, W, w, t = _scores(law, z, U, V, score_scale)
-    H = torch.zeros_like(t) if length == math.inf else universal(int(length), t)[0]
+    H = torch.zeros_like(t) if length == math.inf else universal(whole("expected_output", "length", length), t)[0]
     return ((m + (1 - H)[..., None] * w) @ W.T).to(z.dtype)
 
 
+@helpful
 def mean_square_error(
     law: AnyLaw, z: Tensor, length: Length, *, U: Tensor, V: Optional[Tensor] = None,
     score_scale: Union[float, Tensor] = 1.0,
@@ -102,7 +107,7 @@ def mean_square_error(
     _, G, W, w, t = _scores(law, z, U, V, score_scale)
     if length == math.inf:
         return torch.zeros_like(t).to(z.dtype)
-    H, k = universal(int(length), t)
+    H, k = universal(whole("mean_square_error", "length", length), t)
     Vw = w @ W.T
     return ((Vw * Vw).sum(-1) * k + torch.trace(W @ G @ W.T) * H).to(z.dtype)
 
@@ -170,11 +175,15 @@ def risk(
     return _Risk.apply(torch.cat([U.reshape(-1), r.reshape(-1)]), flat_risk(f, tuple(U.shape)))
 
 
-def layer_risk(task: ContextTask, layer: Layer, length: Length, **options: Any) -> Tensor:
+@helpful
+def layer_risk(
+    task: ContextTask, layer: Layer, length: Length, *, draws: int = 4000, engine: str = "auto",
+    seed: Union[Stream, int] = 0,
+) -> Tensor:
     """The risk of a ``Layer`` of tensors on a task beyond regression; gradients of first and second order.
 
-    Exact over the tokens for one softmax head or linear ones, else over prompts that are the same at every call. options
-    are draws, engine and seed, as in ``esscher.risk``.
+    Exact over the tokens for one softmax head or linear ones, else over prompts that are the same at every call. draws,
+    engine and seed are those of ``esscher.risk``.
 
     >>> import torch, esscher as es, esscher.torch as et
     >>> task = es.DenoisingTask([[1.0], [-1.0]], gamma=0.5, xi=0.5)
@@ -189,7 +198,8 @@ def layer_risk(task: ContextTask, layer: Layer, length: Length, **options: Any) 
     parts = [_rows("W", W, m, D)]
     for u, v in zip(U, V):
         parts += [_rows("U", u, D, D), _rows("V", v, m, D)]
-    return _Risk.apply(torch.cat([part.reshape(-1) for part in parts]), flat_layer_risk(task, kinds, length, **options))
+    f = flat_layer_risk(task, kinds, length, draws=draws, engine=engine, seed=seed)
+    return _Risk.apply(torch.cat([part.reshape(-1) for part in parts]), f)
 
 
 def _rows(name: str, x: Tensor, rows: int, cols: int) -> Tensor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Optional, Tuple, Union
 
+from ..keywords import helpful
 from ..measures import Gaussian as NumpyGaussian
 from ..measures import Measure, measure
 from ..rules import cov_times, third_cumulant
@@ -104,6 +105,7 @@ class Empirical:
 AnyLaw = Union[Gaussian, Empirical, Measure, Tensor, Any]
 
 
+@helpful
 def tilted_mean(law: AnyLaw, a: Tensor) -> Tensor:
     """m_a = grad Lambda(a) at tilts a [..,d]: tensors of tokens, measures of tensors, and every measure of ``esscher``.
 

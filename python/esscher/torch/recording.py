@@ -10,6 +10,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 from .. import _esscher
 from ..errors import ArgumentError
 from ..heads import Path
+from ..keywords import helpful
 from .calls import Call
 from .doors import watched
 from .tensors import to_numpy
@@ -90,6 +91,7 @@ def rotary_pairs(rotary: Rotary) -> int:
     return words.index(rotary[1])
 
 
+@helpful
 @contextlib.contextmanager
 def record(model: Any) -> Iterator[Recording]:
     """Writes down Q, K, V, scale, mask and W_O of every attention call of a model while the block runs.

@@ -12,6 +12,7 @@ import numpy as np
 from .. import _esscher
 from ..errors import ArgumentError, CapabilityError, FileError
 from ..heads import Path
+from ..keywords import helpful
 from .calls import Call
 from .doors import watched
 from .recording import Rotary, rotary_pairs
@@ -70,6 +71,7 @@ def _outputs(call: Call, plan: Any, rotary: Optional[Rotary], met: Set[Tuple[int
     return _Replaced.apply(call.Q, call.K, call.V, tensor_like(found, call.Q)) if touched else None
 
 
+@helpful
 @contextlib.contextmanager
 def replace(model: Any, plan: Plan, *, rotary: Optional[Rotary] = None) -> Iterator[None]:
     """Runs heads of a model as windows with a tail (``es.WindowedHead``) while the block runs.

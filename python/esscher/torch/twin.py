@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import CapabilityError
 from ..icl import LinearRegressionTask, Readout
+from ..keywords import helpful
 from ..measures import measure
 from ..models import risk as estimated_risk
 from ..random import Stream
@@ -52,6 +53,7 @@ class TwinTraining(Result):
         )
 
 
+@helpful
 def draw_batch(task: Any, length: int, batch: int, stream: Stream, dtype: Any = None) -> Tuple[Tensor, Tensor, Tensor]:
     """Fresh prompts of a task: tokens [B,L,D], queries [B,D], targets [B]; a function of the stream.
 

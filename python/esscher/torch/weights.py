@@ -10,6 +10,7 @@ from ..attention import Attention as NumpyAttention
 from ..attention import MultiHead
 from ..errors import ArgumentError, CapabilityError, DimensionError
 from ..icl import Readout
+from ..keywords import helpful
 from .attention import Attention
 from .tensors import Tensor, to_numpy, torch
 
@@ -31,6 +32,7 @@ def _check_bias(state: Mapping[str, Tensor], name: str, what: str) -> None:
         raise CapabilityError(f"from_state_dict: {name} is not zero, and a head of esscher has no bias of {what}")
 
 
+@helpful
 def from_state_dict(
     state: Mapping[str, Tensor],
     heads: int,
@@ -69,6 +71,7 @@ def from_state_dict(
     return MultiHead(single, o.numpy())
 
 
+@helpful
 def to_state_dict(
     heads: MultiHead,
     *,
@@ -104,6 +107,7 @@ def to_state_dict(
     return {"in_proj_weight": torch.cat([q, k, v]), "out_proj.weight": o}
 
 
+@helpful
 def readouts(module: Any) -> List[Readout]:
     """What a prediction (the last coordinate of the output) reads of a module: (U, r) per head.
 
