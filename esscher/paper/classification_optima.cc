@@ -339,7 +339,7 @@ SectionReport report(const Options&, std::span<const OptimaRow> rows) {
   Sheet flows{.columns = {"start", "t", "excess"}, .rows = {}};
   for (const OptimaRow& row : rows) {
     if (row.kind == OptimaKind::flow && row.t.value() <= kDrawn) {
-      flows.add("u = v = " + brief(row.start.value()), row.t, row.value);
+      flows.add("u = " + brief(row.start.value()), row.t, row.value);
     }
   }
   Section section;
@@ -373,7 +373,7 @@ SectionReport report(const Options&, std::span<const OptimaRow> rows) {
                            .series = "start",
                            .points = false},
        .caption =
-           "Excess risk along gradient flows that start ever closer to the saddle at zero."}};
+           "Excess risk along gradient flows from u = v, ever closer to the saddle at zero."}};
   section.tables = {judged_table(classification_checks(n))};
   return {
       .section = std::move(section),

@@ -64,7 +64,8 @@ const order = (name) => {
   const raised = "⁰¹²³⁴⁵⁶⁷⁸⁹";
   const plain = found[2].replace("∞", "Infinity").replace("−", "-")
     .replace(/(?:([\d.]+)×)?10(⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]+)/, (_, m, e) => (m ?? "1") + "e" + [...e].map((c) => (c === "⁻" ? "-" : raised.indexOf(c))).join(""));
-  return Number(plain);
+  const number = Number(plain);
+  return Number.isNaN(number) ? null : number;  // "d = 1, α = 2" is not ordered by one number
 };
 
 export async function check_figures(name) {
