@@ -147,7 +147,7 @@ double head_lanes(const LaneBatch& batch, const Stream& stream, Index first, Ind
   } else if (batch.kind == ModelKind::linear && !batch.draws_tokens) {
     head_grams(batch.L.count(), tokens, first, count, rows);
   } else {
-    head_sums(task.features, batch.kind, batch.L.count(), tokens, first, count, rows);
+    head_sums({.features = task.features}, batch.kind, batch.L.count(), tokens, first, count, rows);
   }
   const double loss = ESSCHER_DISPATCH(head_gradients)(batch, rows, grad_r);
   add_product(rows.products(), Matrix(rows.queries().transpose()), grad_U);

@@ -176,19 +176,20 @@ HWY_INLINE void add_sums(const TokenBlock& block, BlockSums& sums, double* means
 struct HeadBuffers {
   HeadBuffers(std::size_t H, std::size_t D, std::size_t block)
       : lanes(hn::Lanes(DF32())),
-        memory(
-            hwy::AllocateAligned<float>((2 * H * D + H + 3 * block * D + 3 + 2 * block) * lanes)),
+        memory(hwy::AllocateAligned<float>((2 * H * D + H + 3 * block * D + 3 + 2 * block + D) *
+                                           lanes)),
         tilts(memory.get()),
         reads(tilts + H * D * lanes),
         tops(reads + H * D * lanes),
         u(tops + H * lanes),
         work(u + (block * D + 1) * lanes),
         weights(work + (2 * block * D + 2) * lanes),
-        values(weights + block * lanes) {}
+        values(weights + block * lanes),
+        below(values + block * lanes) {}
 
   std::size_t lanes;
   hwy::AlignedFreeUniquePtr<float[]> memory;
-  float *tilts, *reads, *tops, *u, *work, *weights, *values;
+  float *tilts, *reads, *tops, *u, *work, *weights, *values, *below;
 };
 
 // Turns the sums of lanes o .. o + lanes - 1 into means and products.
@@ -254,8 +255,8 @@ HWY_INLINE void round_rows(const double* from, double unit, std::size_t count, s
 
 // Prompts first + o .. first + o + lanes - 1.
 template <bool softmax>
-void sum_vector(Features features, std::int64_t L, const Stream& tokens, Index first, std::size_t o,
-                HeadBuffers& buffers, HeadRows& rows) {
+void sum_vector(const WhiteTokens& law, std::int64_t L, const Stream& tokens, Index first,
+                std::size_t o, HeadBuffers& buffers, HeadRows& rows) {
   const DF32 df;
   const std::size_t lanes = buffers.lanes;
   const auto d = static_cast<std::size_t>(rows.dim());
@@ -267,6 +268,8 @@ void sum_vector(Features features, std::int64_t L, const Stream& tokens, Index f
   for (std::size_t h = 0; h < H; ++h) {
     hn::Store(hn::Set(df, -1e30F), df, buffers.tops + h * lanes);
   }
+  const auto K = static_cast<std::size_t>(law.components);
+  if (K > 1) round_rows(law.below + o, 1, K - 1, lanes, buffers.below);
   std::uint64_t first_block[hn::MaxLanes(DF32()) + 1] = {};  // start_sequences reads pairs
   for (std::size_t j = 0; j < lanes; ++j) {
     first_block[j] = static_cast<std::uint64_t>(first) + o + j;
@@ -275,7 +278,11 @@ void sum_vector(Features features, std::int64_t L, const Stream& tokens, Index f
   const std::int64_t most = tokens_per_block(rows.dim());
   for (std::int64_t left = L; left > 0; left -= most) {
     const auto now = static_cast<std::size_t>(std::min(left, most));
-    next_tokens(features, state, now, d, buffers.u, buffers.work);
+    if (K > 0) {
+      next_mixture(state, now, D - K, K, buffers.below, buffers.u, buffers.work);
+    } else {
+      next_tokens(law.features, state, now, d, buffers.u, buffers.work);
+    }
     const TokenBlock block{.u = buffers.u,
                            .tokens = now,
                            .D = D,
@@ -286,14 +293,14 @@ void sum_vector(Features features, std::int64_t L, const Stream& tokens, Index f
   divide(softmax, L, o, buffers.lanes, rows);
 }
 
-void sum_lanes(Features features, bool softmax, std::int64_t L, const Stream& tokens, Index first,
-               Index count, HeadRows& rows) {
+void sum_lanes(const WhiteTokens& law, bool softmax, std::int64_t L, const Stream& tokens,
+               Index first, Index count, HeadRows& rows) {
   HeadBuffers buffers(static_cast<std::size_t>(rows.heads()),
                       static_cast<std::size_t>(rows.dim() + 1),
                       static_cast<std::size_t>(tokens_per_block(rows.dim())));
   for (std::size_t o = 0; o < static_cast<std::size_t>(count); o += buffers.lanes) {
     const auto sum = softmax ? sum_vector<true> : sum_vector<false>;
-    sum(features, L, tokens, first, o, buffers, rows);
+    sum(law, L, tokens, first, o, buffers, rows);
   }
 }
 
@@ -309,9 +316,9 @@ HWY_EXPORT(sum_lanes);
 HeadRows::HeadRows(Index d, Index heads)
     : d_(d), heads_(heads), memory_(static_cast<std::size_t>(count(d, heads) * kTrainLanes), 0.0) {}
 
-void head_sums(Features features, ModelKind kind, std::int64_t L, const Stream& tokens, Index first,
-               Index count, HeadRows& rows) {
-  ESSCHER_DISPATCH(sum_lanes)(features, kind == ModelKind::softmax, L, tokens, first, count, rows);
+void head_sums(const WhiteTokens& law, ModelKind kind, std::int64_t L, const Stream& tokens,
+               Index first, Index count, HeadRows& rows) {
+  ESSCHER_DISPATCH(sum_lanes)(law, kind == ModelKind::softmax, L, tokens, first, count, rows);
 }
 
 }  // namespace esscher

@@ -7,13 +7,15 @@
 
 #include "esscher/base/error.h"
 #include "esscher/base/parallel.h"
+#include "esscher/risk/detail/lanes.h"
+#include "esscher/risk/detail/layer_lanes.h"
 #include "esscher/risk/layer_error.h"
 #include "esscher/risk/layer_risk.h"
 
 namespace esscher {
 namespace {
 
-constexpr Index kBlock = 8;  // prompts of one piece of work
+constexpr Index kBlock = kTrainLanes;  // prompts of one piece of work
 
 }  // namespace
 
@@ -21,16 +23,29 @@ LayerBatch::LayerBatch(ContextTask task, Length length, Index prompts, bool half
     : task_(std::move(task)), length_(length), prompts_(prompts), factor_(half ? 1 : 2) {
   if (prompts < 1) throw_argument("train", "batch", std::to_string(prompts), "an integer >= 1");
   if (length == Length(0)) throw_argument("train", "length", "0", "an integer >= 1, or inf");
-  if (!length.is_infinite()) check_prompt_memory(task_, length, 1);
+  lanes_ = !length.is_infinite() && draw_node(task_, Stream(0)).tokens->shared() != nullptr;
+  if (!length.is_infinite() && !lanes_) check_prompt_memory(task_, length, 1);
 }
 
-double LayerBatch::add(const Layer& layer, const Stream& own, Layer* gradient) const {
-  const ContextNode node = draw_node(task_, own.split(0));
-  const Vector target = task_.target(node, own.split(1));
-  const AnyMeasure& law = node.tokens->measure();
-  if (length_.is_infinite()) return layer_error(layer, law, node.query, target, gradient);
-  const AnyMeasure prompt(law.sample(own.split(2), length_.count()));
-  return layer_error(layer, prompt, node.query, target, gradient);
+double LayerBatch::add(const Layer& layer, const Stream& stream, Index first, Index count,
+                       Layer& gradient) const {
+  std::vector<LanePrompt> prompts;
+  double loss = 0;
+  for (Index i = first; i < first + count; ++i) {
+    const Stream own = stream.split(0).split(static_cast<std::uint64_t>(i));
+    ContextNode node = draw_node(task_, own.split(0));
+    Vector target = task_.target(node, own.split(1));
+    if (lanes_) {
+      prompts.push_back({std::move(node), std::move(target)});
+      continue;
+    }
+    const AnyMeasure& law = node.tokens->measure();
+    const AnyMeasure tokens =
+        length_.is_infinite() ? law : AnyMeasure(law.sample(own.split(2), length_.count()));
+    loss += layer_error(layer, tokens, node.query, target, &gradient);
+  }
+  if (!lanes_) return loss;
+  return add_mixture_lanes(layer, prompts, length_.count(), stream.split(1), first, gradient);
 }
 
 LayerLoss LayerBatch::operator()(const Layer& layer, const Stream& stream) const {
@@ -38,10 +53,9 @@ LayerLoss LayerBatch::operator()(const Layer& layer, const Stream& stream) const
   const Index blocks = (prompts_ + kBlock - 1) / kBlock;
   std::vector<LayerLoss> parts(static_cast<std::size_t>(blocks), {0, layer.zero()});
   parallel_for(blocks, [&](std::int64_t block) {
+    const Index first = block * kBlock;
     LayerLoss& part = parts[static_cast<std::size_t>(block)];
-    for (Index i = block * kBlock; i < std::min(prompts_, (block + 1) * kBlock); ++i) {
-      part.loss += add(layer, stream.split(static_cast<std::uint64_t>(i)), &part.gradient);
-    }
+    part.loss = add(layer, stream, first, std::min(kBlock, prompts_ - first), part.gradient);
   });
   LayerLoss out{0, layer.zero()};
   for (const LayerLoss& part : parts) {

@@ -105,6 +105,38 @@ HWY_INLINE void next_tokens(Features features, Sfc32& state, std::size_t tokens,
   }
 }
 
+// Tokens (xi, e_k) of a mixture of K components: xi [d] normal, e_k [K] the unit vector of the
+// component. below [K - 1, lanes] are the cumulative probabilities. The normals of a block come
+// first, then one word for the component of each token. out [tokens * (d + K), lanes], work as above
+// with d + K for d + 1.
+HWY_INLINE void next_mixture(Sfc32& state, std::size_t tokens, std::size_t d, std::size_t K,
+                             const float* below, float* out, float* work) {
+  const DF32 df;
+  const hn::ScalableTag<std::int32_t> di;
+  const std::size_t lanes = hn::Lanes(df);
+  const VF32 unit = hn::Set(df, 0x1p-24F);
+  const VF32 one = hn::Set(df, 1.0F);
+  next_normals(state, (tokens * d + 1) / 2, work, work + (tokens * d + 1) * lanes);
+  Sfc32 now = state;
+  for (std::size_t l = 0; l < tokens; ++l) {
+    float* token = out + l * (d + K) * lanes;
+    for (std::size_t i = 0; i < d; ++i) {
+      hn::Store(hn::Load(df, work + (l * d + i) * lanes), df, token + i * lanes);
+    }
+    const VF32 uniform =
+        hn::Mul(hn::ConvertTo(df, hn::BitCast(di, hn::ShiftRight<8>(now.next()))), unit);
+    VF32 earlier = hn::Zero(df);
+    for (std::size_t k = 0; k + 1 < K; ++k) {
+      const auto is_below = hn::Lt(uniform, hn::Load(df, below + k * lanes));
+      const VF32 so_far = hn::IfThenElseZero(is_below, one);
+      hn::Store(hn::Sub(so_far, earlier), df, token + (d + k) * lanes);
+      earlier = so_far;
+    }
+    hn::Store(hn::Sub(one, earlier), df, token + (d + K - 1) * lanes);
+  }
+  state = now;
+}
+
 // NOLINTNEXTLINE(google-readability-namespace-comments)
 }  // namespace esscher::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

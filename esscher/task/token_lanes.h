@@ -21,4 +21,9 @@ namespace esscher {
 void fill_token_lanes(Features features, Index d, Index tokens, const Stream& stream,
                       std::span<const std::uint64_t> first_block, std::span<double> out);
 
+// The same of a mixture of K components with these cumulative probabilities [K - 1]: tokens
+// (xi, e_k), d normals and the unit vector of the component, out [tokens * (d + K), prompts].
+void fill_mixture_lanes(Index d, std::span<const double> below, Index tokens, const Stream& stream,
+                        std::span<const std::uint64_t> first_block, std::span<double> out);
+
 }  // namespace esscher

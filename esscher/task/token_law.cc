@@ -78,6 +78,11 @@ TokenLaw::TokenLaw(SharedMixture mixture)
 TokenLaw::TokenLaw(const SingleIndex& law)
     : source_(std::make_shared<const SingleIndex>(law)), measure_(law) {}
 
+std::shared_ptr<const SharedMixture> TokenLaw::shared() const {
+  const auto* mixture = std::get_if<std::shared_ptr<const SharedMixture>>(&source_);
+  return mixture == nullptr ? nullptr : *mixture;
+}
+
 std::shared_ptr<const SharedMixture> TokenLaw::mixture(const VectorView& a) const {
   if (const auto* mixture = std::get_if<std::shared_ptr<const SharedMixture>>(&source_)) {
     return *mixture;

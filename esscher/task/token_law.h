@@ -38,6 +38,8 @@ class TokenLaw {
 
   [[nodiscard]] const AnyMeasure& measure() const { return measure_; }
   [[nodiscard]] Index dim() const { return measure_.dim(); }
+  // The mixture that the law is, or nothing for a single index.
+  [[nodiscard]] std::shared_ptr<const SharedMixture> shared() const;
   // Nodes that serve finite prompts at the tilt a [D].
   [[nodiscard]] std::shared_ptr<const SharedMixture> mixture(const VectorView& a) const;
 

@@ -64,11 +64,19 @@ class HeadRows {
   std::vector<double> memory_;
 };
 
+// The law of white tokens: features and a normal, or with K components of a mixture, normals and the
+// unit vector of a component (next_mixture).
+struct WhiteTokens {
+  Features features = Features::gaussian;
+  Index components = 0;           // K
+  const double* below = nullptr;  // cumulative probabilities, K - 1 rows of kTrainLanes
+};
+
 // Fills mean and product of prompts first .. first + count - 1 from tilt and read: float draws and
 // scores, sums over a block in float, blocks added in double. Values t are centred by their mean in
 // the block before they are summed, so the product does not suffer from cancellation. L >= 1.
-void head_sums(Features features, ModelKind kind, std::int64_t L, const Stream& tokens, Index first,
-               Index count, HeadRows& rows);
+void head_sums(const WhiteTokens& law, ModelKind kind, std::int64_t L, const Stream& tokens,
+               Index first, Index count, HeadRows& rows);
 
 // The same as sampled_lanes for any number of heads: batch.U and grad_U are [H D,d], batch.r and
 // grad_r [H D]. Without batch.draws_tokens linear attention draws one Wishart matrix per prompt. At L
