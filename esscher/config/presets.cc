@@ -32,12 +32,17 @@ void allow_preset(const Table& root) {
 }
 
 Config load_preset(std::string_view name) {
-  std::string known;
+  std::string known, begun;
+  std::vector<std::string> names;
   for (const Preset& preset : presets()) {
     if (preset.name == name) return Config::parse(preset.toml, "preset " + preset.name);
     known += (known.empty() ? "" : ", ") + preset.name;
+    if (preset.name.starts_with(name)) begun += (begun.empty() ? "" : " or ") + preset.name;
+    names.push_back(preset.name);
   }
-  throw ConfigError("preset is '" + std::string(name) + "', expected one of: " + known);
+  const std::string meant = begun.empty() || name.empty() ? nearest_word(name, names) : begun;
+  throw ConfigError("preset is '" + std::string(name) + "', expected one of: " + known +
+                    (meant.empty() ? "" : "; did you mean " + meant + "?"));
 }
 
 }  // namespace esscher

@@ -47,6 +47,7 @@ SYNONYMS: Dict[str, Tuple[str, ...]] = {
     "optimiser": ("optimizer",),
     "parametrization": ("parametrisation",),
     "grad": ("gradient",),
+    "gradient": ("cotangent",),
     "query": ("z",),
     "queries": ("query_count",),
     "tau2": ("tau",),

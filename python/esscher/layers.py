@@ -7,13 +7,13 @@ times U_h z (linear). Every risk is one half of a mean squared error, summed ove
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from . import _esscher
 from .errors import ArgumentError, DimensionError
-from .keywords import renamed
+from .keywords import known_keywords, renamed
 from .prompts import Estimate
 from .random import Stream, as_stream
 from .recorded import Recorded
@@ -22,8 +22,15 @@ from .tables import Rows
 from .types import Array, ArrayLike, Length, as_array, whole
 
 
+class _Layer(NamedTuple):
+    U: Any
+    V: Any
+    W: Optional[Any] = None
+    kinds: Union[str, Sequence[str]] = "softmax"
+
+
 @register_tuple
-class Layer(NamedTuple):
+class Layer(_Layer):
     """W z + sum_h V_h T_h(z): U [D,D] and V [m,D], or lists of them for several heads; W [m,D], 0 unless given.
 
     kinds: "softmax", "linear", or one word for each head. Tasks with labels have m = 1 and read the last rows of
@@ -37,10 +44,12 @@ class Layer(NamedTuple):
     True
     """
 
-    U: Any
-    V: Any
-    W: Optional[Any] = None
-    kinds: Union[str, Sequence[str]] = "softmax"
+    __slots__ = ()
+
+    if not TYPE_CHECKING:  # so that a type checker still finds misspelt arguments
+
+        def __new__(cls, *args, **kwargs):
+            return super().__new__(cls, *args, **known_keywords("Layer", kwargs, cls._fields))
 
 
 def _columns(where: str, name: str, value: ArrayLike) -> int:

@@ -10,6 +10,7 @@ from typing import Any, Dict, List, Mapping, Union
 from . import _esscher
 from .concentration import Concentration, concentration_of
 from .icl import Flow, flow_of
+from .keywords import helpful
 from .layers import Risks
 from .outlets import Out, outlet
 from .progress import Progress
@@ -71,6 +72,7 @@ class Preset:
     expected: str
     toml: str
 
+    @helpful
     def config(self, changes: Mapping[str, Any] = {}) -> Dict[str, Any]:
         """Its tables as nested dictionaries, with changes {"table.key": value} applied.
 
@@ -80,6 +82,7 @@ class Preset:
         """
         return _esscher.preset_config(self.name, _assignments(changes))
 
+    @helpful
     def run(
         self,
         changes: Mapping[str, Any] = {},
@@ -112,6 +115,7 @@ class Preset:
             return Risks(Rows(found))
         return concentration_of(found)
 
+    @helpful
     def check(self, changes: Mapping[str, Any] = {}, *, full: bool = False, seed: int = 0) -> Claims:
         """What its source claims, checked on a run of it, with a verdict per claim; training is shortened unless full.
 

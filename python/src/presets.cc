@@ -127,6 +127,7 @@ py::object run(const std::string& name, const std::string& verb, const Assignmen
 void bind_presets(py::module_& m) {
   m.def("check_preset",
         [](const std::string& name, const Assignments& assignments, bool full, std::uint64_t seed) {
+          configure(name, assignments);  // so that a wrong key is called a change, not --set
           const paper::ClaimOptions options{.full = full, .assignments = assignments, .seed = seed};
           return list_of(long_call([&] { return paper::check_preset(name, options); }));
         });

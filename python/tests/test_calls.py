@@ -27,6 +27,13 @@ def test_functions_of_torch_do_the_same():
         if inspect.isfunction(getattr(et, name)) and name != "risk":  # which hands its options to risk_function
             with pytest.raises(TypeError, match=rf"{name}\(\) has no argument 'nonsense'; it takes "):
                 getattr(et, name)(nonsense=1)
+    with pytest.raises(TypeError, match="did you mean 'batch'"):
+        et.Trainer(None, TASK, 10, batch_size=3)
+    with pytest.raises(es.ArgumentError, match="Trainer: length is 20.5, expected an integer"):
+        et.Trainer(None, TASK, 20.5)
+    with pytest.raises(es.CapabilityError, match="a PoolTask draws no prompts here"):
+        et.Trainer(None, es.PoolTask(np.eye(2)), 20)
+    assert dir(et) == sorted(et.__all__)
     with pytest.raises(TypeError, match="did you mean 'draws'"):
         et.risk(TASK, None, None, 10, samples=1)
 
@@ -42,6 +49,8 @@ def test_functions_of_torch_do_the_same():
         (es.power_covariance, "d", "dim"),
         (es.asymptotic_constant, "query", "z"),
         (es.heads, "q", "Q"),
+        (es.Layer, "kind", "kinds"),
+        (es.expected_output, "gradient", "cotangent"),
         (es.train, "lr", "learning_rate"),
         (es.Sphere, "R", "radius"),
         (es.Attention, "temperature", "score_scale"),

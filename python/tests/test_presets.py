@@ -123,6 +123,14 @@ def test_the_program_gives_the_same_numbers(program, name):
 
 def test_changes_are_checked():
     assert es.preset("audit-d4").config({"model.init": {"kind": "identity"}})["model"]["init"] == {"kind": "identity"}
+    for begun, meant in (("raventos", "raventos-2306.15063"), ("smart", "smart-clusters or smart-linear or smart-sphere"),
+                         ("garg-2208.0106", "garg-2208.01066"), ("audit-sute", "audit-suite")):
+        with pytest.raises(es.ConfigError, match=rf"; did you mean {meant}\?$"):
+            es.preset(begun)
+    with pytest.raises(es.ConfigError, match="changes: task.dims=3: unknown key task.dims, did you mean dim"):
+        es.preset("audit-d4").check({"task.dims": 3})
+    with pytest.raises(TypeError, match="has no argument 'directory'; did you mean 'out'"):
+        es.preset("audit-d4").run(directory="here")
     with pytest.raises(es.ConfigError, match="preset is 'nobody', expected one of: ahn-2306.00297, audit-d4, audit-suite"):
         es.preset("nobody")
     with pytest.raises(es.ConfigError, match="train.stepz"):

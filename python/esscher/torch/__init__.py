@@ -8,6 +8,8 @@ are measures of tensors, whose parameters have gradients too. ``et.record`` writ
 ``et.replace`` runs them as windows with a tail. Needs PyTorch 1.13 or later, on the CPU.
 """
 
+from __future__ import annotations
+
 from .attention import Attention, attention
 from .calls import Call
 from .finite import expected_output, layer_risk, mean_square_error, risk, universal
@@ -22,3 +24,7 @@ __all__ = [
     "expected_output", "from_state_dict", "layer_risk", "mean_square_error", "readouts", "record", "replace", "risk",
     "tilted_mean", "to_state_dict", "universal",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

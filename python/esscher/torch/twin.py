@@ -13,9 +13,10 @@ from ..icl import LinearRegressionTask, Readout
 from ..keywords import helpful
 from ..measures import measure
 from ..models import risk as estimated_risk
-from ..random import Stream
+from ..random import Stream, as_seed
 from ..results import Curve, Curves, Result
 from ..tables import Rows
+from ..types import whole
 from .tensors import Tensor, to_numpy, torch
 from .weights import readouts
 
@@ -97,6 +98,7 @@ class Trainer:
     [0, 10, 20]
     """
 
+    @helpful
     def __init__(
         self,
         module: Any,
@@ -110,11 +112,13 @@ class Trainer:
         batch: int = 128,
         seed: int = 0,
     ) -> None:
-        self.module, self.task, self.length, self.kind = module, task, int(length), kind
+        if not hasattr(task, "draw"):
+            raise CapabilityError(f"Trainer: a {type(task).__name__} draws no prompts here; expected regression or a task of your own")
+        self.module, self.task, self.length, self.kind = module, task, whole("Trainer", "length", length), kind
         self.optimizer = optimizer or torch.optim.SGD(module.parameters(), lr=0.05)
         self.predict = predict or (lambda m, prompts, queries: m(prompts, queries))
         self.readout = readout or readouts
-        self.batch, self.seed, self.step = batch, seed, 0
+        self.batch, self.seed, self.step = whole("Trainer", "batch", batch), as_seed("Trainer", seed), 0
         self.dtype = next(module.parameters()).dtype
 
     def losses(self) -> Tensor:
@@ -135,10 +139,11 @@ class Trainer:
                 found.append(math.nan)
         return found[0], found[1]
 
+    @helpful
     def run(self, steps: int, *, log_every: int = 100) -> TwinTraining:
         """Trains so many steps; logs at the start, every ``log_every`` steps and at the end."""
         rows = []
-        last = self.step + steps
+        last, log_every = self.step + whole("run", "steps", steps), whole("run", "log_every", log_every)
         while True:
             losses = self.losses()
             if self.step % log_every == 0 or self.step == last:
