@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _esscher
 from .errors import DimensionError
-from .keywords import renamed
+from .keywords import helpful, renamed
 from .outlets import Out, outlet
 from .progress import Progress
 from .random import as_seed
@@ -269,6 +269,7 @@ class WindowedHead:
     ((3,), 100, 8, 86)
     """
 
+    @helpful
     def __init__(
         self,
         dk: int,
@@ -297,6 +298,15 @@ class WindowedHead:
             "components": components,
         }
         self._head = _esscher.WindowedHead(dk, dv, float(dk) ** -0.5 if score_scale is None else score_scale, options)
+
+    def __copy__(self) -> WindowedHead:
+        """A head of its own, which goes on from the same keys."""
+        other = WindowedHead.__new__(WindowedHead)
+        other._head = self._head.copy()
+        return other
+
+    def __deepcopy__(self, memo: Any) -> WindowedHead:
+        return self.__copy__()
 
     def push(self, keys: ArrayLike, values: ArrayLike) -> None:
         """One key [dk] and value [dv], or several as rows; the bits do not depend on how they come."""

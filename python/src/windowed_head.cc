@@ -63,6 +63,7 @@ void bind_windowed_head(py::module_& m) {
       .def(py::init([](Index dk, Index dv, double scale, const py::dict& options) {
         return Scaled(dk, dv, scale, options_in(options));
       }))
+      .def("copy", [](const Scaled& self) { return Scaled(self); })
       .def("push", &Scaled::push)
       .def("attend", [](Scaled& self,
                         const py::object& query) { return out(VectorView(self.attend(query))); })

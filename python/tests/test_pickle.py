@@ -237,3 +237,15 @@ def test_counts_may_be_integral_floats_and_numpy_integers():
         es.Rademacher(1).sample(0, 2.5)
     with pytest.raises(es.ArgumentError, match="L is 31.6"):
         es.universal(31.6, 1.0)
+
+
+def test_copies_of_a_windowed_head_go_on_by_themselves():
+    rng = np.random.default_rng(0)
+    head = es.WindowedHead(3, 2, window=4)
+    head.push(rng.normal(size=(20, 3)), rng.normal(size=(20, 2)))
+    for other in (copy.copy(head), copy.deepcopy(head)):
+        assert np.array_equal(other.attend(np.ones(3)), head.attend(np.ones(3)))
+        other.push(np.ones(3), np.ones(2))
+        assert other.count == 21 and head.count == 20
+    with pytest.raises(TypeError, match="did you mean 'window'"):
+        es.WindowedHead(3, 2, windows=4)
