@@ -7,7 +7,7 @@
 #include "cli/execute.h"
 #include "cli/flow_estimate.h"
 #include "cli/icl_setup.h"
-#include "cli/text_table.h"
+#include "cli/icl_text.h"
 #include "cli/verbs.h"
 #include "esscher/base/error.h"
 #include "esscher/base/number_text.h"
@@ -22,46 +22,6 @@
 
 namespace esscher::cli {
 namespace {
-
-std::string show(const Value& value) {
-  if (const auto* x = std::get_if<double>(&value)) return std::isfinite(*x) ? brief(*x, 6) : "-";
-  if (const auto* n = std::get_if<std::int64_t>(&value)) return std::to_string(*n);
-  if (const auto* text = std::get_if<std::string>(&value)) return *text;
-  if (const auto* L = std::get_if<Length>(&value)) return L->text();
-  if (const auto* yes = std::get_if<bool>(&value)) return *yes ? "yes" : "no";
-  return "-";
-}
-
-// Columns of typed rows, explained below by what their declarations say.
-template <HasColumns Row>
-std::string show_table(const std::vector<Row>& rows, const std::vector<std::string>& names) {
-  const std::vector<Column> all = columns_of<Row>();
-  std::vector<std::size_t> places;
-  std::vector<TextColumn> columns;
-  for (const std::string& name : names) {
-    const auto at = std::ranges::find(all, name, &Column::name);
-    places.push_back(static_cast<std::size_t>(at - all.begin()));
-    columns.push_back({name, at->meaning, {}});
-  }
-  TextTable table(std::move(columns));
-  for (const Row& row : rows) {
-    const Record record = record_of(row);
-    std::vector<std::string> cells;
-    for (const std::size_t at : places) cells.push_back(show(record.at(at)));
-    table.add(cells);
-  }
-  return table.text() + "\n" + explained({table});
-}
-
-// A line below a table whose rows are marked heavy.
-template <class Row>
-std::string heavy_note(const std::vector<Row>& rows) {
-  if (!std::ranges::any_of(rows, [](const Row& row) { return row.heavy.value_or(false); })) {
-    return "";
-  }
-  return "Rows marked heavy hang on few nodes or draws: their standard errors are too small. More "
-         "nodes help (flow.log2_nodes).\n";
-}
 
 void warn_alpha(const Globals& globals, double alpha, const AnyTask& task) {
   const double bound = balanced_start_bound(task.regression());
@@ -101,11 +61,6 @@ std::optional<Run> run_of(const Globals& globals, const char* verb, const Config
                   {.verb = verb, .config_toml = config.resolved_toml(), .seed = globals.seed});
 }
 
-void keep_page(Run& run, const Page& page) {
-  set_page(run, page);
-  if (run.is_writer()) write_report(run, page, run.directory() / "report.html");
-}
-
 // The flow of any task: computed, kept in the run of --out, printed with these columns.
 void finish_flow(const Globals& globals, const IclOptions& options, const Config& config,
                  const Cells<FlowRow>& cells, const std::string& setting,
@@ -143,42 +98,6 @@ void finish_compare(const Globals& globals, const IclOptions& options, const Con
 }
 
 }  // namespace
-
-void icl_risk(const Globals& globals, const IclOptions& options) {
-  Config config = icl_config(globals, options);
-  set_lengths(config, options);
-  if (read_task_type(config.root()) != TaskType::regression) {
-    set_layer(config, options);
-    return icl_layer_risk(globals, options, config);
-  }
-  const Table root = config.root();
-  const RiskProblem problem =
-      options.model.empty() ? read_risk_problem(root, globals.seed)
-                            : read_risk_problem(root, globals.seed, load_model(options.model));
-  config.check_all_used();
-  if (options.asks_temperature()) return icl_temperature(globals, options, config, problem);
-  const std::vector<RiskRow> rows = risk_rows(problem);
-  print_result(globals, "icl-risk", risk_document(rows),
-               show_table(rows, {"L", "model", "risk", "std_error", "engine", "heavy", "factor"}) +
-                   heavy_note(rows));
-}
-
-void icl_layer_risk(const Globals& globals, const IclOptions& options, const Config& config) {
-  if (options.asks_temperature()) {
-    throw ArgumentError(
-        "icl risk: --temperature, --factor and --shift are for task.type = \"regression\"");
-  }
-  const LayerProblem problem = read_layer_problem(config.root(), globals.seed);
-  config.check_all_used();
-  const std::vector<RiskRow> rows = layer_risk_rows(problem);
-  std::string text =
-      show_table(rows, {"L", "model", "risk", "std_error", "engine", "heavy"}) + heavy_note(rows);
-  if (std::ranges::any_of(rows, [](const RiskRow& row) { return row.bound.value_or(false); })) {
-    text +=
-        "bayes knows the law of the tokens, which a finite prompt does not tell: a lower bound.\n";
-  }
-  print_result(globals, "icl-risk", risk_document(rows), text);
-}
 
 void icl_flow(const Globals& globals, const IclOptions& options) {
   Config config = icl_config(globals, options);
@@ -299,14 +218,19 @@ void add_icl(const Command& app, Globals& globals) {
       "\"pool\"\n"
       "asks for the risk of a layer on another task, beside the best map of the query.\n"
       "With --temperature, --factor or --shift: risks over temperatures, and the best one.\n"
+      "With several --model: train at L, test at other lengths; --out draws it.\n"
       "Examples:\n"
       "  esscher icl risk --set task.dim=5 --length 10,1000,inf\n"
       "  esscher icl risk --model runs/train --length 1e4 --set task.query_cov=4.0\n"
+      "  esscher icl risk --model runs/short,runs/long --length 10,1000 --out runs/lengths\n"
       "  esscher icl risk --model runs/train --length 100,1e4 --temperature 0.5,1,2 --shift "
       "covariance=4",
       {}, icl_risk);
-  risk.option("--model", options.model, "a run of icl flow or icl train, or its JSON")
-      .type_name("RUN");
+  risk.option("--model", options.models,
+              "runs of icl flow or icl train, or their JSON; several make a table")
+      .type_name("RUN")
+      .delimiter(',')
+      .one_value();
   risk.option("--temperature", options.temperatures, "what scores are divided by, e.g. 0.5,1,2")
       .type_name("T,..")
       .delimiter(',');

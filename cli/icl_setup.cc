@@ -6,10 +6,11 @@
 #include <sstream>
 
 #include "esscher/base/error.h"
+#include "esscher/config/icl.h"
 #include "esscher/config/layer.h"
 #include "esscher/io/file.h"
 #include "esscher/json/training.h"
-#include "esscher/store/run.h"
+#include "esscher/report/report.h"
 
 namespace esscher::cli {
 
@@ -17,15 +18,16 @@ namespace fs = std::filesystem;
 
 Config icl_config(const Globals& globals, const IclOptions& options) {
   std::error_code unreadable;
-  if (!options.model.empty() && !fs::exists(options.model, unreadable)) {
-    throw FileError("--model is '" + options.model +
+  for (const std::string& model : options.models) {
+    if (fs::exists(model, unreadable)) continue;
+    throw FileError("--model is '" + model +
                     "', expected a run of icl flow or icl train, or its JSON: no such file");
   }
-  const bool model_is_run = !options.model.empty() && fs::is_directory(options.model);
+  const bool model_is_run = !options.models.empty() && fs::is_directory(options.models[0]);
   if (!options.preset.empty() || !model_is_run || !globals.config.empty()) {
     return globals.load_config(options.preset);
   }
-  return globals.assigned(Config::load(fs::path(options.model) / "config.toml"));
+  return globals.assigned(Config::load(fs::path(options.models[0]) / "config.toml"));
 }
 
 namespace {
@@ -72,23 +74,36 @@ std::vector<Readout> load_model(const std::string& model) {
   return heads_of(model_document(model), model);
 }
 
-void set_layer(Config& config, const IclOptions& options) {
-  if (options.model.empty()) return;
-  const Json document = model_document(options.model);
+void set_layer(Config& config, const std::string& model) {
+  const Json document = model_document(model);
   const Json& layer = document.contains("parameters") ? document["parameters"] : document;
   std::string init = "model.init={kind=\"dense\"";
   for (const char* key : {"U", "V", "W"}) {
     if (!layer.contains(key) || !layer.contains("kinds")) {
-      throw FileError("--model is '" + options.model +
+      throw FileError("--model is '" + model +
                       "', expected a layer with \"kinds\", \"U\", \"V\" and \"W\", as icl flow and "
                       "icl train make on task.type = \"" +
                       std::string(name(read_task_type(config.root()))) + "\"");
     }
     init += std::string(",") + key + "=" + layer[key].dump();
   }
-  const std::string door = "--model " + options.model;
+  const std::string door = "--model " + model;
   config.set("model.kinds=" + layer["kinds"].dump(), door);
   config.set(init + "}", door);
+}
+
+std::optional<Length> trained_length(const std::string& model) {
+  const Json document = model_document(model);
+  if (const auto L = document.find("L"); L != document.end()) {
+    return L->is_string() ? Length::parse(L->get<std::string>()) : Length(L->get<std::int64_t>());
+  }
+  if (!fs::is_directory(model)) return std::nullopt;
+  return read_length(Config::load(fs::path(model) / "config.toml").root());
+}
+
+void keep_page(Run& run, const Page& page) {
+  set_page(run, page);
+  if (run.is_writer()) write_report(run, page, run.directory() / "report.html");
 }
 
 std::string rerun(const Globals& globals, const char* verb, const IclOptions& options) {

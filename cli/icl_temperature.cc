@@ -125,7 +125,7 @@ void icl_temperature(const Globals& globals, const IclOptions& options, const Co
     for (const double f : problem.factors) text += to_text(f) + ", ";
     text += "]\nshifts = [";
     for (const TaskShift& shift : problem.shifts) text += "\"" + shift.text() + "\", ";
-    text += fmt::format("]\nmodel = \"{}\"\n", options.model);
+    text += fmt::format("]\nmodel = \"{}\"\n", options.models.empty() ? "" : options.models[0]);
     run = open_run(globals.out, {.verb = "icl risk", .config_toml = text, .seed = globals.seed});
   }
   const std::vector<TemperatureRow> rows = rows_of_cells(globals, run ? &*run : nullptr, cells);
@@ -133,8 +133,7 @@ void icl_temperature(const Globals& globals, const IclOptions& options, const Co
   if (run) {
     run->set_document("result", document);
     const Page page = with_setting(setting_of(AnyTask(problem.task)), temperature_page(rows));
-    set_page(*run, page);
-    if (run->is_writer()) write_report(*run, page, run->directory() / "report.html");
+    keep_page(*run, page);
   }
   print_result(globals, "icl-risk", document, text_of(rows, !problem.scheduled.empty()));
 }

@@ -335,7 +335,7 @@ SectionReport report(const Options&, std::span<const GeneralRow> rows) {
   stated.push_back({.text = std::string(kWords->setting), .holds = {}});
   stated.push_back({.text = "Tokens are sub-Gaussian given the task. The way is the flow of (u, v) "
                             "on infinite prompts up to t = " +
-                            brief(kGeneralTimes[3]) + ", looked at at four times.",
+                            brief(kGeneralTimes[3]) + ", at four times.",
                     .values = {{"t", kGeneralTimes[3]}, {"eps", kGeneralEps}}});
   Section section;
   section.statement =

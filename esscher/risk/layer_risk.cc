@@ -248,15 +248,17 @@ std::vector<RiskRow> layer_risk_rows(const LayerProblem& problem) {
   std::vector<RiskRow> rows;
   const std::string type(name(problem.task.type));
   for (const Length L : problem.lengths) {
-    const ReferenceRisks reference = reference_risks(problem.task, L, problem.risk);
     rows.push_back(risk_row(L, problem.layer.name(),
                             layer_risk(problem.task, problem.layer, L, problem.risk)));
+    rows.back().trained = problem.trained;
+    if (!problem.references) continue;
+    const ReferenceRisks reference = reference_risks(problem.task, L, problem.risk);
     rows.push_back(risk_row(L, "bayes", reference.bayes));
     if (reference.bayes_is_bound) rows.back().bound = true;
     rows.push_back(risk_row(L, "affine", reference.affine));
     rows.push_back(risk_row(L, "linear", reference.linear));
-    for (std::size_t i = rows.size() - 4; i < rows.size(); ++i) rows[i].task = type;
   }
+  for (RiskRow& row : rows) row.task = type;
   return rows;
 }
 

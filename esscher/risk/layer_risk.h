@@ -60,9 +60,11 @@ struct LayerProblem {
   Layer layer;
   std::vector<Length> lengths;
   RiskOptions risk;
+  bool references = true;
+  std::optional<Length> trained = {};
 };
 
-// For each length one row for the layer, then bayes, affine and linear.
+// For each length one row for the layer, then bayes, affine and linear if references are asked for.
 std::vector<RiskRow> layer_risk_rows(const LayerProblem& problem);
 
 }  // namespace esscher

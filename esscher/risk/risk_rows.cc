@@ -33,7 +33,9 @@ std::vector<RiskRow> risk_rows(const RiskProblem& problem) {
       rows.push_back(
           risk_row(L, std::string(name(kind)), risk(problem.task, heads, kind, L, problem.risk)));
       rows.back().factor = factor;
+      rows.back().trained = problem.trained;
     }
+    if (!problem.references) continue;
     rows.push_back(bayes_row(problem.task, L, problem.bayes_replicates, problem.risk));
   }
   for (RiskRow& row : rows) row.task = "regression";

@@ -20,7 +20,8 @@ struct RiskRow {
   std::optional<bool> heavy = {};     // absent in runs written before it was known
   std::optional<double> factor = {};  // absent without a schedule
   std::optional<std::string> task = {};
-  std::optional<bool> bound = {};  // absent unless it is true
+  std::optional<bool> bound = {};      // absent unless it is true
+  std::optional<Length> trained = {};  // absent unless the model was trained
 
   template <class Row, class Column>
   static void columns(Row& row, Column&& column) {
@@ -35,6 +36,7 @@ struct RiskRow {
     column("factor", row.factor, "", "what the schedule multiplies the scores by");
     column("task", row.task, "", "type of the task");
     column("bound", row.bound, "", "bayes knows more than the prompt tells: only a lower bound");
+    column("trained", row.trained, "tokens", "length of the prompts that the model was trained on");
   }
 };
 
@@ -48,9 +50,11 @@ struct RiskProblem {
   std::vector<double> factors = {};  // on the scores at each length; empty: 1
   RiskOptions risk;
   std::int64_t bayes_replicates = 1000;
+  bool references = true;
+  std::optional<Length> trained = {};
 };
 
-// For each length one row per kind, then one for Bayes.
+// For each length one row per kind, then one for Bayes if references are asked for.
 std::vector<RiskRow> risk_rows(const RiskProblem& problem);
 
 // The Bayes risk of a flow, a training run or a table, on draws of their own.

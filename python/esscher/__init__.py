@@ -102,6 +102,7 @@ from .prompts import (
 )
 from .random import Stream
 from .progress import set_progress
+from .risk_tables import RiskTable, risk_table
 from .runs import Figure, Run, load
 from .scaling import KeptFactors, Scaling, kept_factors, scaling
 from .sweeps import Sweep, sweep
@@ -197,9 +198,11 @@ __all__ = [
     "Readout",
     "risk",
     "risk_function",
+    "risk_table",
     "RiskFunction",
     "RiskGradient",
     "RiskSlopes",
+    "RiskTable",
     "Row",
     "Rows",
     "Run",

@@ -168,6 +168,27 @@ def test_optimum_is_a_result(tmp_path):
     assert {row["prediction"] for row in found.chart()["data"]["values"]} >= {"best layer", "bayes", "affine map"}
 
 
+def test_a_table_over_two_lengths_is_that_of_the_program(program, tmp_path):
+    task = es.ClassificationTask([[1.0], [-1.0]])
+    start = es.Layer([[0.3, 0], [0, 0]], [[0, 0.3]])
+    models = {}
+    for length in (5, es.inf):
+        out = tmp_path / str(length)
+        models[length] = es.flow(task, start, length=length, family="scalars", t_end=1.0, rtol=1e-3, out=out).end
+    found = es.risk_table(task, models, [5, 50, es.inf])
+    assert found.matrix.shape == (2, 3) and found.matrix[1, 2] == es.risk(task, models[es.inf], es.inf).value
+    command = [program, "icl", "risk", "--model", f"{tmp_path / '5'},{tmp_path / 'inf'}", "--length", "5,50,inf"]
+    (tmp_path / "task.toml").write_text('[task]\ntype = "classification"\nmeans = [[1.0], [-1.0]]\n')
+    command += ["--config", tmp_path / "task.toml", "--quiet", "--json"]
+    said = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)["rows"]
+    rows = [row for row in said if row["trained"] is not None]
+    assert np.allclose([row["risk"] for row in rows], found.rows["risk"], rtol=1e-12)
+    assert [row["trained"] for row in rows] == [5, 5, 5, "inf", "inf", "inf"]
+    assert len(found.to_pandas()) == 6 and found.chart()["mark"]
+    with pytest.raises(es.ArgumentError, match="at least one model"):
+        es.risk_table(task, {}, [5])
+
+
 def test_links_of_names_and_of_python_agree():
     layer = small_layer(TASKS[3])
     named, written = es.SingleIndexTask(2, link="tanh"), es.SingleIndexTask(2, link=np.tanh)

@@ -7,7 +7,9 @@
 #include <map>
 #include <thread>
 
+#include "esscher/risk/layer_risk.h"
 #include "esscher/store/run.h"
+#include "esscher/task/classification.h"
 #include "tests/cli/program.h"
 #include "tests/store/temporary.h"
 
@@ -209,13 +211,73 @@ TEST_F(Icl, AnyTrainedModelCanBeShifted) {
     const Json rows = json("icl risk --model " + out + risk).at("rows");
     EXPECT_EQ(rows[0].at("engine"), std::string(heads) == "1" ? "quadrature" : "sampled");
     EXPECT_GT(rows[0].at("risk"), 0);
-    EXPECT_EQ(json("icl risk --model " + out + "/icl-train.json" + risk).at("rows"), rows);
+    EXPECT_EQ(rows[0].at("trained"), 20);
+    // The file of a training does not say its length.
+    Json without = rows;
+    for (Json& row : without) row["trained"] = nullptr;
+    EXPECT_EQ(json("icl risk --model " + out + "/icl-train.json" + risk).at("rows"), without);
   }
   run("icl risk --length 10 --set task.dim=2 --model " + file("nobody"), 2);
   EXPECT_THAT(messages(), ::testing::HasSubstr("nobody"));
   std::ofstream(file("odd.json")) << R"({"heads": [{"U": [[1]], "V": 2}]})";
   run("icl risk --length 10 --set task.dim=2 --model " + file("odd.json"), 2);
   EXPECT_THAT(messages(), ::testing::HasSubstr("odd.json: no matrix \"V\""));
+}
+
+TEST_F(Icl, ModelsOfSeveralLengthsMakeATable) {
+  const std::string flow =
+      "icl flow --set task.type=classification --set 'task.means=[[1.0],[-1.0]]' --set "
+      "model.family=scalars --set 'model.init={kind=\"dense\",U=[[0.3,0],[0,0]],V=[[0,0.3]]}' "
+      "--set flow.t_end=1 --set flow.rtol=1e-3 --length ";
+  ClassificationTask classes;
+  classes.means.fixed = Matrix{{1.0}, {-1.0}};
+  classes.cov = Matrix::Identity(1, 1);
+  const ContextTask task = classification_task(classes);
+  std::vector<Layer> layers;
+  for (const char* L : {"5", "inf"}) {
+    const Json end = json(flow + L + " --out " + file(L));
+    const auto matrix = [&](const char* key) {
+      const auto rows = end.at(key).get<std::vector<std::vector<double>>>();
+      Matrix out(static_cast<Index>(rows.size()), 2);
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        out.row(static_cast<Index>(i)) << rows[i][0], rows[i][1];
+      }
+      return out;
+    };
+    layers.push_back({matrix("W"), {{ModelKind::softmax, matrix("U"), matrix("V")}}});
+  }
+  const std::string table =
+      "icl risk --model " + file("5") + "," + file("inf") + " --length 5,50,inf --out ";
+  const Json rows = json(table + file("table")).at("rows");
+  EXPECT_EQ(json(table + file("table")).at("rows"), rows);
+  EXPECT_TRUE(std::filesystem::exists(file("table") + "/report.html"));
+  const Length lengths[] = {5, 50, Length::infinity()};
+  for (std::size_t i = 0; i < 3; ++i) {
+    const Json &first = rows.at(4 * i), &second = rows.at(12 + i);
+    EXPECT_EQ(first.at("trained"), 5);
+    EXPECT_EQ(second.at("trained"), "inf");
+    EXPECT_TRUE(rows.at(4 * i + 1).at("trained").is_null());
+    EXPECT_NEAR(first.at("risk"), layer_risk(task, layers[0], lengths[i], {}).value, 1e-12);
+    EXPECT_NEAR(second.at("risk"), layer_risk(task, layers[1], lengths[i], {}).value, 1e-12);
+  }
+  EXPECT_EQ(rows.size(), 15U);
+  run("icl risk --length 5 --model " + file("5") + "," + file("5"), 2);
+  EXPECT_THAT(messages(), ::testing::HasSubstr("another model was trained at L = 5"));
+}
+
+TEST_F(Icl, TemperaturesAreForOneModel) {
+  for (const char* L : {"5", "inf"}) {
+    (void)json("icl flow --set task.dim=1 --set model.kind=linear --length " + std::string(L) +
+               " --out " + file(L));
+  }
+  const std::string both = "icl risk --length 5,50 --model " + file("5") + "," + file("inf");
+  run(both + " --temperature 2", 2);
+  EXPECT_THAT(messages(), ::testing::HasSubstr("for one --model, not 2"));
+  const Json rows = json(both + " --set flow.log2_nodes=6").at("rows");
+  ASSERT_EQ(rows.size(), 10U);
+  const Json alone =
+      json("icl risk --length 50 --model " + file("inf") + " --set flow.log2_nodes=6").at("rows");
+  EXPECT_EQ(rows[9], alone[1]);
 }
 
 TEST_F(Icl, AlphaOutsideTheIntervalWarns) {
