@@ -64,6 +64,7 @@ void bohbot(Subject& s) {
   s.equal("the mean squared error falls like 1/n in the bulk: slope", slope(s, {far}), -1, 0.02);
   s.above("it falls more slowly at sharper scores: slope at four times the covariance",
           slope(s, {far, "measure.cov=1.0"}), -0.9);
+  s.no_number("the slopes at each scale, which the source draws");
 }
 
 void boursier(Subject& s) {
@@ -76,6 +77,7 @@ void boursier(Subject& s) {
     s.below(who + " below the risk of no prediction", end.value,
             0.5 * (task.task_variance * task.query_cov.trace() + task.noise_variance));
   }
+  s.no_number("the losses at each length, which the source draws");
 }
 
 void released(Subject& s) {
@@ -122,6 +124,7 @@ void von_oswald(Subject& s) {
   const double scale = U.trace() / static_cast<double>(d);
   s.below("U is a multiple of the identity: largest deviation over its size",
           (U - scale * Matrix::Identity(d, d)).cwiseAbs().maxCoeff() / std::abs(scale), 0.1);
+  s.no_number("losses and cosines beside a step of gradient descent, which the source draws");
 }
 
 void zfb(Subject& s) {
@@ -135,6 +138,7 @@ void zfb(Subject& s) {
   s.above("under covariate shift the risk stays with 10^6 tokens",
           linear_risk(s.task({"task.prompt_cov=2.0", "task.query_cov=2.0"}), end, Length(1000000)),
           0.1);
+  s.no_number("risks under shifts, for which the source has formulas");
 }
 
 // When each eigendirection is half learned: times of b U_ii, in the order of the coordinates.
@@ -155,7 +159,10 @@ void zhang_saxe(Subject& s, bool separate) {
   const FlowRecord flow = s.flow();
   const LinearRegressionTask task = s.task();
   ends_at_gamma(s, flow, task, s.length());
-  if (!separate) return;
+  if (!separate) {
+    s.no_number("the loss curves, which the source draws");
+    return;
+  }
   const std::vector<double> t = half_times(flow, task.dim);
   for (std::size_t i = 0; i + 1 < t.size(); ++i) {
     s.above("directions are learned in the order of their eigenvalues: half time of number " +
@@ -170,6 +177,7 @@ void one_layer(Subject& s) {
   ends_at_gamma(s, flow, s.task(), s.length());
   s.above("one layer of linear attention stays above ridge", flow.summary.risk,
           bayes_risk(s.task(), s.length(), kBayesReplicates, Stream(0)).value);
+  s.no_number("the errors of its models, which the source draws");
 }
 
 using Check = std::function<void(Subject&)>;

@@ -121,7 +121,7 @@ class Preset:
 
         >>> import esscher as es
         >>> es.preset("zfb-shifts").check()
-        Claims(zfb-shifts: 3 hold, 0 fail, 0 without a number)
+        Claims(zfb-shifts: 3 hold, 0 fail, 1 without a number)
         """
         return Claims(self.name, Rows(_esscher.check_preset(self.name, _assignments(changes), full, as_seed("check", seed))))
 
