@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <utility>
 #include <vector>
 
 #include "esscher/base/error.h"
@@ -73,7 +74,8 @@ SharedMixture nodes_of(const SingleIndex& law, const VectorView& a) {
 }  // namespace
 
 TokenLaw::TokenLaw(SharedMixture mixture)
-    : source_(std::make_shared<const SharedMixture>(mixture)), measure_(measure_of(mixture)) {}
+    : source_(std::make_shared<const SharedMixture>(std::move(mixture))),
+      measure_(measure_of(*shared())) {}
 
 TokenLaw::TokenLaw(const SingleIndex& law)
     : source_(std::make_shared<const SingleIndex>(law)), measure_(law) {}

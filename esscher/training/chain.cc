@@ -68,7 +68,7 @@ RiskRow final_risk(const Trainer& trainer, RiskOptions options) {
   const TrainConfig& c = trainer.config();
   const std::string model = c.layer ? c.layer->start.name() : std::string(name(c.model));
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-  const RiskRow unknown = risk_row(c.length, model, {kNone, kNone, 0, Engine::sampled});
+  RiskRow unknown = risk_row(c.length, model, {kNone, kNone, 0, Engine::sampled});
   if (trainer.status() == TrainStatus::diverged) return unknown;
   if (c.heads > 1 || c.layer) {
     options.draws = std::max(options.draws, kTestPrompts);

@@ -73,7 +73,7 @@ std::vector<TwinRow> rows_of(const LayerCompareProblem& problem, const FlowResul
 FlowField twin_field(const LayerCompareProblem& problem, Length length) {
   LayerFlowProblem own = problem.flow;
   own.length = length;
-  own.risk = shared_nodes(own.model.task, own.model.start, length, std::move(own.risk));
+  own.risk = shared_nodes(own.model.task, own.model.start, length, own.risk);
   return layer_field(own);
 }
 
