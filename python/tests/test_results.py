@@ -43,6 +43,7 @@ RESULTS = {
     "optimum": es.optimum(DENOISING, [20, es.inf], restarts=1, draws=200),
     "references": es.reference_risks(DENOISING, 20, draws=200),
     "layer gradient": es.risk(DENOISING, LAYER, 20, gradient=True),
+    "risk table": es.risk_table(TASK, {L: es.block_optimum(TASK, L) for L in (5, 50)}, [5, 50, es.inf], kind="linear"),
     "risks": es.preset("gabet-denoising-one").run({"sweep.lengths": [20, 40, "inf"]}),
     "gradients": HEAD.vjp(MU, [1.0, 0.0], [1.0, 0.0]),
     "head gradients": es.MultiHead([HEAD, HEAD], np.ones((2, 4))).vjp(MU, [1.0, 0.0], [1.0, 0.0]),
@@ -52,7 +53,7 @@ VALUES = (
     "estimate", "universal", "risk gradient", "several heads", "score functions", "layer gradient", "gradients",
     "head gradients",
 )
-PICTURES = ["concentration", "slow", "flow", "compare", "train", "heads", "sweep", "moments", "optimum", "risks"]
+PICTURES = ["concentration", "slow", "flow", "compare", "train", "heads", "sweep", "moments", "optimum", "risk table", "risks"]
 
 
 def same(a, b):
