@@ -184,7 +184,7 @@ TableDeclaration task_table() {
             K::word,
             "\"regression\"",
             "the family; the keys below say which families have them",
-            {"regression", "denoising", "single_index", "classification", "pool"}},
+            {"regression", "denoising", "single_index", "classification", "pool", "linear"}},
            {"dim", K::integer, "", "dimension of the features", {}, {}, "5"},
            {"task_variance", K::number, "1.0", "variance of the entries of w"},
            {"noise_variance", K::number, "0.0", "variance of the noise on labels"},
@@ -231,7 +231,22 @@ TableDeclaration task_table() {
             {"gaussian", "sphere"}},
            {"pool", K::rows, "", "the vectors w of a pool"},
            {"pool_size", K::integer, "", "or how many are drawn once from N(0, task_variance I)"},
-           {"pool_seed", K::integer, "", "of that draw, 0 unless given"}}};
+           {"pool_seed", K::integer, "", "of that draw, 0 unless given"},
+           {"task_cov",
+            K::matrix,
+            "",
+            "covariance of w (linear), task_variance I unless given",
+            {},
+            "matrix"},
+           {"rank", K::integer, "", "w has only its first so many entries (linear)"},
+           {"nonzero", K::integer, "", "w has only so many entries, at random places (linear)"},
+           {"cov_law",
+            K::word,
+            "",
+            "how prompts draw their covariance (linear), \"fixed\" unless given",
+            {"fixed", "scale", "wishart"}},
+           {"scale_deviation", K::number, "", "of log s (cov_law scale), 0.5 unless given"},
+           {"degrees", K::integer, "", "rows of a Wishart matrix, 2 dim unless given"}}};
 }
 
 TableDeclaration head_table() {

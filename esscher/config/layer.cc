@@ -1,6 +1,8 @@
 #include "esscher/config/layer.h"
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "esscher/base/error.h"
@@ -10,6 +12,7 @@
 #include "esscher/config/sweep.h"
 #include "esscher/task/classification.h"
 #include "esscher/task/denoising.h"
+#include "esscher/task/linear_family.h"
 #include "esscher/task/pool.h"
 #include "esscher/task/regression_nodes.h"
 #include "esscher/task/single_index_task.h"
@@ -100,6 +103,45 @@ ContextTask read_pool(const Table& table) {
   return pool_task(task);
 }
 
+// Keys that only the linear family has, so that regression with one of them is of this family.
+constexpr const char* kLinearKeys[] = {"task_cov", "rank", "nonzero", "cov_law"};
+
+Matrix read_task_cov(const Table& table, Index d) {
+  if (table.has("task_cov")) return read_cov_spec(table, "task_cov", d);
+  const double variance = table.number_or("task_variance", 1, Range::positive());
+  Vector values = Vector::Constant(d, variance);
+  if (table.has("rank")) {
+    const Index rank = table.integer("rank", Range::between(1, static_cast<double>(d)));
+    values.tail(d - rank).setZero();
+  }
+  return values.asDiagonal();
+}
+
+ContextTask read_linear(const Table& table) {
+  const Index d = read_dim(table);
+  LinearFamilyTask task;
+  task.task_cov = read_task_cov(table, d);
+  task.cov = table.has("prompt_cov") ? read_cov_spec(table, "prompt_cov", d)
+                                     : Matrix(Matrix::Identity(d, d));
+  if (table.has("nonzero")) {
+    task.nonzero = table.integer("nonzero", Range::between(1, static_cast<double>(d)));
+  }
+  task.cov_law = table.enumerator_or("cov_law", CovarianceLaw::fixed);
+  if (task.cov_law == CovarianceLaw::scale) {
+    task.scale_deviation = table.number_or("scale_deviation", 0.5, kNotNegative);
+  }
+  if (task.cov_law == CovarianceLaw::wishart) {
+    task.degrees = table.integer_or("degrees", 2 * d, Range::between(1, 10000));
+  }
+  task.noise_variance = table.number_or("noise_variance", 0, kNotNegative);
+  task.query_noise = table.boolean_or("query_noise", false);
+  try {
+    return linear_family_task(task);
+  } catch (const ArgumentError& error) {
+    table.fail_because("nonzero", error.what());
+  }
+}
+
 std::vector<ModelKind> read_kinds(const Table& model, std::size_t heads) {
   const ModelKind kind = model.enumerator_or("kind", ModelKind::softmax);
   std::vector<ModelKind> out(heads, kind);
@@ -176,7 +218,11 @@ Layer read_identity(const Table& model, const Table& init, const ContextTask& ta
 TaskType read_task_type(const Table& root) {
   const Table task = root.table("task");
   // The default is not written down: runs from before there were types have none, and must go on.
-  return task.has("type") ? task.enumerator_or("type", TaskType::regression) : TaskType::regression;
+  const TaskType type =
+      task.has("type") ? task.enumerator_or("type", TaskType::regression) : TaskType::regression;
+  const bool varied = std::any_of(std::begin(kLinearKeys), std::end(kLinearKeys),
+                                  [&](const char* key) { return task.has(key); });
+  return type == TaskType::regression && varied ? TaskType::linear : type;
 }
 
 ContextTask read_context_task(const Table& root) {
@@ -186,6 +232,7 @@ ContextTask read_context_task(const Table& root) {
     case TaskType::classification: return read_classification(table);
     case TaskType::single_index: return read_single_index(table);
     case TaskType::pool: return read_pool(table);
+    case TaskType::linear: return read_linear(table);
     case TaskType::regression: break;
   }
   const LinearRegressionTask task = read_task(root);

@@ -9,6 +9,9 @@
 //                                     weights, cov = 1.0
 //            type = "pool"            pool = [[..], ..], or dim, pool_size and pool_seed; weights,
 //                                     cov = 1.0, noise_variance = 0, query_noise = false
+//            type = "linear"          dim, prompt_cov = 1.0, noise_variance = 0, query_noise = false;
+//                                     task_cov, or task_variance = 1 and rank; nonzero; cov_law =
+//                                     "fixed" | "scale" (scale_deviation) | "wishart" (degrees)
 //   [model]  kind = "softmax" | "linear", or kinds = [..], one for each head
 //            init = { kind = "dense", U, V, W = 0 }      U and V may be lists, one matrix per head
 //            family = "scalars" | "diagonal" | "full": what icl optimum searches ("scalars" unless
@@ -29,7 +32,7 @@
 
 namespace esscher {
 
-// task.type, "regression" unless given.
+// task.type, "regression" unless given. Regression with task_cov, rank, nonzero or cov_law is "linear".
 TaskType read_task_type(const Table& root);
 
 // The task of any type; regression with Gaussian features.

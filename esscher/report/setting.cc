@@ -110,6 +110,9 @@ std::string setting_of(const ContextTask& task) {
     case TaskType::pool:
       return fmt::format("The task is linear regression with one of {} vectors: {}.",
                          task.strata.size(), tokens);
+    case TaskType::linear:
+      return "The task is linear regression with its own law of w or of covariances: " + tokens +
+             ".";
     case TaskType::regression: return "The task is linear regression: " + tokens + ".";
   }
   return "";

@@ -13,6 +13,7 @@
 //   classification_task    task/classification.h
 //   single_index_task      task/single_index_task.h
 //   pool_task              task/pool.h
+//   linear_family_task     task/linear_family.h
 //   regression_task_nodes  task/regression_nodes.h
 #pragma once
 
@@ -26,15 +27,16 @@
 
 namespace esscher {
 
-enum class TaskType { regression, denoising, single_index, classification, pool };
+enum class TaskType { regression, denoising, single_index, classification, pool, linear };
 
 constexpr auto enum_names(TaskType) {
-  return EnumNames<TaskType, 5>{"type of task",
+  return EnumNames<TaskType, 6>{"type of task",
                                 {{{TaskType::regression, "regression"},
                                   {TaskType::denoising, "denoising"},
                                   {TaskType::single_index, "single_index"},
                                   {TaskType::classification, "classification"},
-                                  {TaskType::pool, "pool"}}}};
+                                  {TaskType::pool, "pool"},
+                                  {TaskType::linear, "linear"}}}};
 }
 
 struct ContextNode {

@@ -7,6 +7,7 @@
 #include "esscher/risk/layer_risk.h"
 #include "esscher/task/classification.h"
 #include "esscher/task/denoising.h"
+#include "esscher/task/linear_family.h"
 #include "esscher/task/pool.h"
 #include "esscher/task/single_index_task.h"
 #include "esscher/training/layer_optimum.h"
@@ -69,6 +70,16 @@ ContextTask make_task(const std::string& type, const py::dict& given) {
                         .cov = matrix_of(given, "cov"),
                         .noise_variance = py::cast<double>(given["noise_variance"]),
                         .query_noise = py::cast<bool>(given["query_noise"])});
+    case TaskType::linear:
+      return linear_family_task(
+          {.task_cov = matrix_of(given, "task_cov"),
+           .nonzero = py::cast<Index>(given["nonzero"]),
+           .cov = matrix_of(given, "cov"),
+           .cov_law = parse_enum<CovarianceLaw>(py::cast<std::string>(given["cov_law"])),
+           .scale_deviation = py::cast<double>(given["scale_deviation"]),
+           .degrees = py::cast<Index>(given["degrees"]),
+           .noise_variance = py::cast<double>(given["noise_variance"]),
+           .query_noise = py::cast<bool>(given["query_noise"])});
     case TaskType::regression: break;
   }
   throw_argument("task", "type", type, "another type than regression");

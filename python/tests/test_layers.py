@@ -24,6 +24,7 @@ TASKS = [
     es.ClassificationTask([[1.0, 0.0], [-1.0, 0.5]], cov=[[1.0, 0.2], [0.2, 0.5]], weights=[0.4, 0.6]),
     es.SingleIndexTask(2, link="sign", index_law="sphere", noise_variance=0.1),
     es.PoolTask([[1.0, 0.0], [0.0, -1.0]], weights=[0.25, 0.75], noise_variance=0.3, query_noise=True),
+    es.LinearTask([[1.0, 0.3], [0.3, 0.7]], nonzero=1, cov_law="scale", scale_deviation=0.3, noise_variance=0.2),
 ]
 
 

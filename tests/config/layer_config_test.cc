@@ -77,6 +77,20 @@ pool_seed = 3
   EXPECT_EQ(pool.task.strata.size(), 8);
   EXPECT_EQ(pool.layer.heads[0].U, 0.01 * Matrix::Identity(3, 3));
 
+  // Regression with a law of w or of covariances of its own.
+  const LayerProblem sparse = read(R"toml(
+[task]
+dim = 4
+nonzero = 2
+cov_law = "wishart"
+)toml");
+  EXPECT_EQ(sparse.task.type, TaskType::linear);
+  EXPECT_EQ(sparse.task.strata.size(), 6);
+  EXPECT_EQ(sparse.task.law_normals, 2 + 8 * 4);
+  EXPECT_DOUBLE_EQ(sparse.task.moments(Stream(1)).tt, 2);
+  const LayerProblem low = read("task = { type = 'linear', dim = 4, rank = 1, task_variance = 3 }");
+  EXPECT_DOUBLE_EQ(low.task.moments(Stream(1)).tt, 3);
+
   const LayerProblem drawn = read(R"toml(
 [task]
 type = "denoising"
@@ -103,6 +117,10 @@ TEST(LayerConfig, MistakesNameTheKey) {
            Case{"task = { type = 'classification', means = [[1]] }", "two rows"},
            Case{"task = { type = 'pool', dim = 2 }", "task.pool_size"},
            Case{"task = { type = 'single_index', dim = 2, link = 'sine' }", "task.link"},
+           Case{"task = { dim = 2, nonzero = 3 }", "task.nonzero is 3, expected"},
+           Case{"task = { dim = 40, nonzero = 20 }", "at most 1000 sets"},
+           Case{"task = { dim = 2, cov_law = 'wishhart' }", "task.cov_law is \"wishhart\""},
+           Case{"task = { dim = 2, cov_law = 'scale', degrees = 3 }", "task.degrees"},
            Case{"task = { type = 'denoising', means = [[1],[2]] }\n"
                 "model.init = { kind = 'dense', U = [[1, 2]], V = [[1]] }",
                 "model.init.U: shape is [1,2], expected [1,1]"},
