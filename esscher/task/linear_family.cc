@@ -159,9 +159,8 @@ ContextTask linear_family_task(const LinearFamilyTask& task) {
     const Matrix root =
         drawn.law == CovarianceLaw::fixed ? drawn.root : psd_sqrt("task", "prompt_cov", C);
     const Vector x = root * normals.tail(d);
-    ContextNode node{std::make_shared<const TokenLaw>(
-                         SharedMixture{Vector::Ones(1), Matrix::Zero(1, d + 1),
-                                       token_covariance(regression, w)}),
+    ContextNode node{std::make_shared<const TokenLaw>(SharedMixture{
+                         Vector::Ones(1), Matrix::Zero(1, d + 1), token_covariance(regression, w)}),
                      Vector::Zero(d + 1), Vector::Constant(1, w.dot(x)), query_noise ? noise : 0};
     node.query.head(d) = x;
     return node;

@@ -31,9 +31,9 @@ constexpr auto enum_names(CovarianceLaw) {
 }
 
 struct LinearFamilyTask {
-  Matrix task_cov;            // T [d,d]
-  Index nonzero = 0;          // k; 0: all coordinates
-  Matrix cov;                 // Sigma [d,d]
+  Matrix task_cov;    // T [d,d]
+  Index nonzero = 0;  // k; 0: all coordinates
+  Matrix cov;         // Sigma [d,d]
   CovarianceLaw cov_law = CovarianceLaw::fixed;
   double scale_deviation = 0.5;  // sigma of the law scale
   Index degrees = 0;             // m of the law wishart; 0: 2 d

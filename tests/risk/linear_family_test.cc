@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <Eigen/LU>
-
 #include <cmath>
 
 #include "esscher/base/error.h"
@@ -65,8 +64,8 @@ Simulated simulate(Index L, const Draw& draw, const Best& best) {
     const Vector z{{x[0], x[1], 0.0}};
     const Vector scores = prompt * (layer.heads[0].U * z);
     const Vector omega = (scores.array() - scores.maxCoeff()).exp();
-    const double said = (layer.W * z)[0] +
-                        (layer.heads[0].V * (prompt.transpose() * omega))[0] / omega.sum();
+    const double said =
+        (layer.W * z)[0] + (layer.heads[0].V * (prompt.transpose() * omega))[0] / omega.sum();
     const double target = task.w.dot(x);
     of_layer.add((said - target) * (said - target) / 2);
     const double guess = best(prompt).dot(x);
@@ -78,8 +77,7 @@ Simulated simulate(Index L, const Draw& draw, const Best& best) {
 // E[w | prompt] of w ~ N(0, T) as the regression of w on y: T X'(X T X' + noise)^{-1} y.
 Vector ridge(const Matrix& T, const Matrix& prompt) {
   const Matrix X = prompt.leftCols(2);
-  const Matrix K =
-      X * T * X.transpose() + kNoise * Matrix::Identity(prompt.rows(), prompt.rows());
+  const Matrix K = X * T * X.transpose() + kNoise * Matrix::Identity(prompt.rows(), prompt.rows());
   return T * X.transpose() * K.inverse() * prompt.col(2);
 }
 
@@ -117,7 +115,10 @@ TEST(LinearFamily, TasksOfLowRankAgreeWithBruteForce) {
   const Matrix root = root_of(task.cov);
   expect_simulated(task, 4,
                    simulate(
-                       4, [&](auto& normal, auto&) { return Drawn{normal() * along, root}; },
+                       4,
+                       [&](auto& normal, auto&) {
+                         return Drawn{normal() * along, root};
+                       },
                        [&](const Matrix& prompt) { return ridge(task.task_cov, prompt); }));
 }
 
@@ -136,8 +137,7 @@ TEST(LinearFamily, SparseTasksAgreeWithBruteForce) {
       const Matrix K =
           X * T * X.transpose() + kNoise * Matrix::Identity(prompt.rows(), prompt.rows());
       const Vector y = prompt.col(2);
-      const double density =
-          std::exp(-0.5 * y.dot(K.inverse() * y)) / std::sqrt(K.determinant());
+      const double density = std::exp(-0.5 * y.dot(K.inverse() * y)) / std::sqrt(K.determinant());
       weights += density;
       sum += density * ridge(T, prompt);
     }
