@@ -82,12 +82,13 @@ def test_repeated_calls_do_not_grow():
 
     work()
     tracemalloc.start()
-    work()
-    first = tracemalloc.get_traced_memory()[0]
-    work()
-    second = tracemalloc.get_traced_memory()[0]
+    held = []
+    for _ in range(4):
+        work()
+        held.append(tracemalloc.get_traced_memory()[0])
     tracemalloc.stop()
-    assert second - first < 4096
+    # What leaks grows in every round; threads of other tests may allocate in one of them.
+    assert min(np.diff(held)) < 512, held
 
 
 class OwnTask:

@@ -29,7 +29,7 @@ window.define = () => {{ throw new Error("a script of the page loader was called
 window.define.amd = {{}};
 const timer = setInterval(() => {{
   const all = [...document.querySelectorAll("iframe")];
-  if (all.every((f) => f.contentDocument?.documentElement.dataset.ready === "yes")) {{
+  if (all.every((f) => f.contentDocument?.documentElement?.dataset.ready === "yes")) {{
     document.documentElement.dataset.ready = "yes";
     clearInterval(timer);
   }}
