@@ -4,11 +4,13 @@
 #include <limits>
 #include <numbers>
 #include <numeric>
+#include <span>
 #include <utility>
 
 #include "esscher/base/error.h"
 #include "esscher/measure/detail/stencil.h"
 #include "esscher/measure/score_law.h"
+#include "esscher/simd/convolve.h"
 
 namespace esscher {
 namespace {
@@ -38,7 +40,7 @@ ScoreLaw sorted(const ScoreLaw& law) {
     out.first.row(n) = law.first.row(i);
     out.second[n++] = law.second[i];
   }
-  out.far = law.far;
+  out.tails = law.tails;
   out.s.conservativeResize(n);
   out.p.conservativeResize(n);
   out.first.conservativeResize(n, law.width());
@@ -46,10 +48,15 @@ ScoreLaw sorted(const ScoreLaw& law) {
   return out;
 }
 
-// Rows are the lattice points from `start` on; columns are p, second and first.
+// Columns are the lattice points from `start` on; rows are p, second and first.
 struct Lattice {
   long start = 0;
-  Matrix rows;  // [m, 2 + dv]
+  Matrix rows;  // [2 + dv, m]
+
+  [[nodiscard]] Index size() const { return rows.cols(); }
+  [[nodiscard]] std::span<const double> row(Index i) const {
+    return {rows.data() + i * size(), static_cast<std::size_t>(size())};
+  }
 };
 
 long nearest(double s) { return std::lround(s / kLatticeStep); }
@@ -59,25 +66,25 @@ Index lattice_size(const ScoreLaw& law) {
 }
 
 Lattice on_lattice(const ScoreLaw& law) {
-  Lattice out{nearest(law.s[0]) - kStencil / 2, Matrix::Zero(lattice_size(law), 2 + law.width())};
+  Lattice out{nearest(law.s[0]) - kStencil / 2, Matrix::Zero(2 + law.width(), lattice_size(law))};
   for (Index i = 0; i < law.size(); ++i) {
     const long middle = nearest(law.s[i]);
     const Stencil w = stencil(law.s[i] / kLatticeStep - static_cast<double>(middle));
-    for (int j = 0; j < kStencil; ++j) {
-      if (w[j] == 0) continue;
-      auto row = out.rows.row(middle - kStencil / 2 - out.start + j);
-      row[0] += w[j] * law.p[i];
-      row[1] += w[j] * law.second[i];
-      row.tail(law.width()) += w[j] * law.first.row(i);
-    }
+    const Index from = middle - kStencil / 2 - out.start;
+    const auto add = [&](Index row, double x) {
+      out.rows.row(row).segment<kStencil>(from) += x * w.transpose();
+    };
+    add(0, law.p[i]);
+    add(1, law.second[i]);
+    for (Index j = 0; j < law.width(); ++j) add(2 + j, law.first(i, j));
   }
   return out;
 }
 
 ScoreLaw nodes_of(const Lattice& lattice) {
-  const Index n = lattice.rows.rows();
-  ScoreLaw out{Vector(n), lattice.rows.col(0), lattice.rows.rightCols(lattice.rows.cols() - 2),
-               lattice.rows.col(1)};
+  const Index n = lattice.size();
+  ScoreLaw out{Vector(n), lattice.rows.row(0),
+               lattice.rows.bottomRows(lattice.rows.rows() - 2).transpose(), lattice.rows.row(1)};
   for (Index i = 0; i < n; ++i) {
     out.s[i] = kLatticeStep * static_cast<double>(lattice.start + i);
   }
@@ -85,20 +92,20 @@ ScoreLaw nodes_of(const Lattice& lattice) {
 }
 
 // (p, second, first) of a sum: p q, p q2 + p2 q + 2 p1.q1, p q1 + p1 q.
-void add_product(Eigen::Ref<Eigen::RowVectorXd> out, const Eigen::Ref<const Eigen::RowVectorXd>& a,
-                 const Eigen::Ref<const Eigen::RowVectorXd>& b) {
-  const Index dv = out.size() - 2;
-  out[0] += a[0] * b[0];
-  out[1] += a[0] * b[1] + a[1] * b[0] + 2 * a.tail(dv).dot(b.tail(dv));
-  out.tail(dv) += a[0] * b.tail(dv) + b[0] * a.tail(dv);
-}
-
 Lattice convolved(const Lattice& a, const Lattice& b) {
-  Lattice out{a.start + b.start, Matrix::Zero(a.rows.rows() + b.rows.rows() - 1, a.rows.cols())};
-  for (Index i = 0; i < a.rows.rows(); ++i) {
-    for (Index j = 0; j < b.rows.rows(); ++j) {
-      add_product(out.rows.row(i + j), a.rows.row(i), b.rows.row(j));
-    }
+  Lattice out{a.start + b.start, Matrix::Zero(a.rows.rows(), a.size() + b.size() - 1)};
+  const auto add = [&](Index to, Index of_a, Index of_b) {
+    simd::convolve_add(a.row(of_a), b.row(of_b),
+                       {out.rows.data() + to * out.size(), static_cast<std::size_t>(out.size())});
+  };
+  for (Index j = 2; j < a.rows.rows(); ++j) add(1, j, j);
+  out.rows.row(1) *= 2;
+  add(1, 0, 1);
+  add(1, 1, 0);
+  add(0, 0, 0);
+  for (Index j = 2; j < a.rows.rows(); ++j) {
+    add(j, 0, j);
+    add(j, j, 0);
   }
   return out;
 }
@@ -119,40 +126,17 @@ ScoreLaw all_sums(const ScoreLaw& a, const ScoreLaw& b) {
   return sorted(out);
 }
 
-// The far scores of a mixture; a part without any has none.
-std::optional<FarScores> mixed_far(const Vector& weights, const std::vector<ScoreLaw>& parts) {
-  Index n = 0;
-  for (const ScoreLaw& part : parts) n += part.far ? part.far->s.size() : 0;
-  if (n == 0) return std::nullopt;
-  FarScores out{.from = std::numeric_limits<double>::infinity(),
-                .reach = std::numeric_limits<double>::infinity(),
-                .s = Vector(n),
-                .p = Vector(n),
-                .first = Matrix(n, parts.front().width()),
-                .second = Vector(n)};
-  std::vector<std::pair<double, std::function<double(double)>>> above;
-  Index at = 0;
+// The tails of all parts, which begin where no part has nodes of weight.
+std::optional<LongTails> mixed_tails(const Vector& weights, const std::vector<ScoreLaw>& parts) {
+  std::optional<LongTails> out = tail_span(parts);
+  if (!out) return out;
   for (std::size_t k = 0; k < parts.size(); ++k) {
-    if (!parts[k].far) continue;
-    const FarScores& far = *parts[k].far;
-    const double w = weights[static_cast<Index>(k)];
-    const Index m = far.s.size();
-    out.s.segment(at, m) = far.s;
-    out.p.segment(at, m) = w * far.p;
-    out.first.middleRows(at, m) = w * far.first;
-    out.second.segment(at, m) = w * far.second;
-    out.mass += w * far.mass;
-    out.density += w * far.density;
-    out.from = std::min(out.from, far.from);
-    out.reach = std::min(out.reach, far.reach);
-    above.emplace_back(w, far.above);
-    at += m;
+    if (!parts[k].tails) continue;
+    for (LongTail tail : parts[k].tails->parts) {
+      tail.weight *= weights[static_cast<Index>(k)];
+      out->parts.push_back(std::move(tail));
+    }
   }
-  out.above = [above](double x) {
-    double sum = 0;
-    for (const auto& [w, one] : above) sum += w * one(x);
-    return sum;
-  };
   return out;
 }
 
@@ -173,15 +157,16 @@ ScoreLaw constant_score(double s, const Vector& mean, double variance, const Vec
 
 ScoreLaw shifted(ScoreLaw law, double shift) {
   law.s.array() += shift;
-  if (!law.far) return law;
-  law.far->from += shift;
-  law.far->s.array() += shift;
-  law.far->above = [above = law.far->above, shift](double x) { return above(x - shift); };
+  if (!law.tails) return law;
+  law.tails->low += shift;
+  law.tails->high += shift;
+  for (LongTail& tail : law.tails->parts) tail.shift(shift);
   return law;
 }
 
 ScoreLaw independent_sum(const std::vector<ScoreLaw>& parts) {
-  if (std::any_of(parts.begin(), parts.end(), [](const ScoreLaw& law) { return law.far; })) {
+  if (std::any_of(parts.begin(), parts.end(),
+                  [](const ScoreLaw& law) { return law.tails.has_value(); })) {
     throw CapabilityError(
         "exact: sums and products with student tokens have no score law; the direct engine can "
         "serve them");
@@ -201,16 +186,31 @@ ScoreLaw independent_sum(const std::vector<ScoreLaw>& parts) {
   return nodes_of(total);
 }
 
+// A node of the score s has weight for x between s - 7 and s + 45, where y = e^{s - x}.
+std::optional<LongTails> tail_span(const std::vector<ScoreLaw>& parts) {
+  constexpr double kAbove = 45, kBelow = 7;
+  if (std::none_of(parts.begin(), parts.end(),
+                   [](const ScoreLaw& law) { return law.tails.has_value(); })) {
+    return std::nullopt;
+  }
+  LongTails out{.low = std::numeric_limits<double>::infinity(),
+                .high = -std::numeric_limits<double>::infinity()};
+  for (const ScoreLaw& part : parts) {
+    const bool own = part.tails.has_value();
+    out.low = std::min(out.low, own ? part.tails->low : part.s[0] - kBelow);
+    out.high = std::max(out.high, own ? part.tails->high : part.s[part.size() - 1] + kAbove);
+  }
+  return out;
+}
+
 ScoreLaw mixed(const Vector& weights, const std::vector<ScoreLaw>& parts) {
   Index n = 0;
   for (const ScoreLaw& part : parts) n += part.size();
   ScoreLaw out{Vector(n), Vector(n), Matrix(n, parts.front().width()), Vector(n)};
-  out.far = mixed_far(weights, parts);
-  const double near = 1 - (out.far ? out.far->mass : 0);
+  out.tails = mixed_tails(weights, parts);
   Index at = 0;
   for (std::size_t k = 0; k < parts.size(); ++k) {
-    const double own = 1 - (parts[k].far ? parts[k].far->mass : 0);
-    const double w = weights[static_cast<Index>(k)] * (own / near);
+    const double w = weights[static_cast<Index>(k)];
     const Index m = parts[k].size();
     out.s.segment(at, m) = parts[k].s;
     out.p.segment(at, m) = w * parts[k].p;
@@ -224,7 +224,7 @@ ScoreLaw mixed(const Vector& weights, const std::vector<ScoreLaw>& parts) {
 ScoreLaw compacted(ScoreLaw law) {
   if (law.size() <= kMaxNodes || law.size() <= lattice_size(law)) return law;
   ScoreLaw out = nodes_of(on_lattice(law));
-  out.far = std::move(law.far);
+  out.tails = std::move(law.tails);
   return out;
 }
 

@@ -203,18 +203,19 @@ PanelRule coordinate_rule(const Uniform&, double alpha) {
   return rule;
 }
 
-// The density e^{-|x|/b}/2b is cut where it, and e^s times it, are below e^-45.
+// The density e^{-|x|/b}/2b is cut where it and, on the side of large scores, e^s times it are below
+// e^-38. `scale` is that of the score.
 PanelRule coordinate_rule(const Laplace& mu, double alpha) {
-  constexpr double kTail = 45;
-  const double scale = mu.b() * std::abs(alpha);  // of the score
-  const double reach = kTail * std::max(1.0, scale < 1 ? 1 / (1 - scale) : 1.0);
+  constexpr double kTail = 38;
+  const double scale = mu.b() * std::abs(alpha), panel = std::min(3.0, kScorePanel / scale);
+  const double reach = kTail * (scale < 1 ? 1 / (1 - scale) : 1.0);
   check_reach("laplace", reach * scale);
-  const PanelRule half = panel_rule(0, reach, std::min(3.0, kScorePanel / scale));
-  const Index n = half.x.size();
-  PanelRule rule{Vector(2 * n), Vector(2 * n)};
-  rule.x << -mu.b() * half.x, mu.b() * half.x;
-  rule.w << 0.5 * half.w.cwiseProduct((-half.x).array().exp().matrix()), Vector(n);
-  rule.w.tail(n) = rule.w.head(n);
+  const PanelRule up = panel_rule(0, reach, panel), down = panel_rule(0, kTail, panel);
+  PanelRule rule{Vector(up.x.size() + down.x.size()), Vector(up.x.size() + down.x.size())};
+  const double b = alpha > 0 ? mu.b() : -mu.b();
+  rule.x << -b * down.x, b * up.x;
+  rule.w << 0.5 * down.w.cwiseProduct((-down.x).array().exp().matrix()),
+      0.5 * up.w.cwiseProduct((-up.x).array().exp().matrix());
   return rule;
 }
 
@@ -255,14 +256,23 @@ ScoreLaw nodes(const Uniform& mu, const ScoreReading& r) { return coordinates(mu
 ScoreLaw nodes(const Laplace& mu, const ScoreReading& r) { return coordinates(mu, r); }
 
 ScoreLaw nodes(const Affine& mu, const ScoreReading& r) {
-  return shifted(
-      score_law(mu.inner(), {mu.B().transpose() * r.a, r.V * mu.B(), r.c - r.V * mu.c()}),
-      r.a.dot(mu.c()));
+  const double shift = r.a.dot(mu.c());
+  return shifted(score_law(mu.inner(), {mu.B().transpose() * r.a, r.V * mu.B(), r.c - r.V * mu.c(),
+                                        r.low - shift, r.high - shift}),
+                 shift);
 }
 
 ScoreLaw nodes(const Mixture& mu, const ScoreReading& r) {
   std::vector<ScoreLaw> parts;
   for (const AnyMeasure& part : mu.components()) parts.push_back(score_law(part, r));
+  if (const std::optional<LongTails> span = tail_span(parts)) {
+    ScoreReading wide = r;
+    wide.low = std::min(r.low, span->low);
+    wide.high = std::max(r.high, span->high);
+    for (std::size_t k = 0; k < parts.size(); ++k) {
+      if (parts[k].tails) parts[k] = score_law(mu.components()[k], wide);
+    }
+  }
   return mixed(mu.weights(), parts);
 }
 
@@ -306,16 +316,16 @@ bool all_served(const std::vector<AnyMeasure>& parts) {
                      [](const AnyMeasure& part) { return has_score_law(part); });
 }
 
-// Sums of far scores have no nodes.
+// Sums of scores with long tails have no nodes.
 bool all_near(const std::vector<AnyMeasure>& parts) {
   return std::none_of(parts.begin(), parts.end(),
-                      [](const AnyMeasure& part) { return has_far_scores(part); });
+                      [](const AnyMeasure& part) { return has_long_tails(part); });
 }
 
 }  // namespace
 
-bool has_far_scores(const AnyMeasure& mu) {
-  if (const auto* affine = mu.as<Affine>()) return has_far_scores(affine->inner());
+bool has_long_tails(const AnyMeasure& mu) {
+  if (const auto* affine = mu.as<Affine>()) return has_long_tails(affine->inner());
   if (const auto* mixture = mu.as<Mixture>()) return !all_near(mixture->components());
   return mu.as<Student>() != nullptr;
 }

@@ -25,39 +25,26 @@
 //   mixture, affine image                 the nodes of its parts
 //   Dirac                                 one node
 //   elliptical                            a Gaussian per factor of the covariance
-//   Student, nu >= 2.2                    Gauss-Legendre panels that widen with the score; far scores
+//   Student, nu >= 2.2                    Gauss-Legendre panels in the middle; tails (long_tail.h)
 //   single index                          Gauss-Legendre panels of w'x, split at the kinks of the
 //                                         link, plus an independent Gaussian; at any beta
 #pragma once
 
-#include <functional>
+#include <limits>
 #include <optional>
 #include <vector>
 
 #include "esscher/measure/any_measure.h"
+#include "esscher/measure/long_tail.h"
 
 namespace esscher {
 
-// Scores above all nodes, for laws whose tails are too long for nodes at a distance of 1/6. They are
-// so rare that two of them, or one and a score of a node, are not close: in a prompt the largest of
-// them has all the weight. The nodes of the law then describe a token whose score is not far.
-struct FarScores {
-  double from = 0;                           // they begin here,
-  double reach = 0;                          // so far from the middle of the law
-  double mass = 0;                           // P(s > from)
-  double density = 0;                        // of s at `from`, where it is largest
-  Vector s = {}, p = {};                     // [m] nodes, sum p = mass
-  Matrix first = {};                         // [m,dv]
-  Vector second = {};                        // [m]
-  std::function<double(double)> above = {};  // P(s > x) for all x >= from
-};
-
 struct ScoreLaw {
-  Vector s;       // [n] increasing
-  Vector p;       // [n]
-  Matrix first;   // [n,dv]
-  Vector second;  // [n]
-  std::optional<FarScores> far = {};
+  Vector s;                             // [n] increasing
+  Vector p;                             // [n]
+  Matrix first;                         // [n,dv]
+  Vector second;                        // [n]
+  std::optional<LongTails> tails = {};  // beyond which nodes say the mass only
 
   [[nodiscard]] Index size() const { return s.size(); }
   [[nodiscard]] Index width() const { return first.cols(); }
@@ -68,6 +55,9 @@ struct ScoreReading {
   Vector a;
   Matrix V;
   Vector c;
+  // Tails must begin beyond these scores, because other parts of a mixture reach as far.
+  double low = std::numeric_limits<double>::infinity();
+  double high = -std::numeric_limits<double>::infinity();
 };
 
 // Laws with more nodes are moved to the lattice, if that has fewer.
@@ -78,9 +68,9 @@ inline constexpr Index kMaxNodes = 1024;
 bool has_score_law(const AnyMeasure& mu);
 // Whether it serves this tilt a [d].
 bool has_score_law(const AnyMeasure& mu, const Vector& a);
-// Whether its scores have tails that fall like a power, which score laws serve as FarScores: Student
-// laws, their affine images and mixtures. Sums and products with them have no score law.
-bool has_far_scores(const AnyMeasure& mu);
+// Whether its scores have tails that fall like a power: Student laws, their affine images and
+// mixtures. Sums and products with them have no score law.
+bool has_long_tails(const AnyMeasure& mu);
 
 // The nodes are refused with a CapabilityError that names the direct engine if the measure has none,
 // or if its scores reach too far. Shapes that do not fit are a DimensionError.
@@ -97,6 +87,9 @@ ScoreLaw constant_score(double s, const Vector& mean, double variance, const Vec
 ScoreLaw shifted(ScoreLaw law, double shift);
 // Sum of independent tokens' scores and readings.
 ScoreLaw independent_sum(const std::vector<ScoreLaw>& parts);
+// Where the tails of a mixture of these laws begin, nothing if there are none. Every part needs nodes
+// between these ends: laws with tails are made again with `low` and `high` in their reading.
+std::optional<LongTails> tail_span(const std::vector<ScoreLaw>& parts);
 // With probability weights[k], the law k.
 ScoreLaw mixed(const Vector& weights, const std::vector<ScoreLaw>& parts);
 // The same law with at most kMaxNodes nodes, or with the nodes of the lattice if these are more.

@@ -39,7 +39,7 @@ std::string no_score_law(const Prompt& prompt, bool covariance) {
     return "alibi slopes below " + to_text(GroupIntegrals::kMinSlope) + " have no exact engine";
   }
   const bool far = std::any_of(prompt.groups.begin(), prompt.groups.end(),
-                               [](const PromptGroup& g) { return has_far_scores(g.mu); });
+                               [](const PromptGroup& g) { return has_long_tails(g.mu); });
   if (far && prompt.bias.kind == BiasKind::alibi) {
     return "alibi and student tokens have no nodes together";
   }

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "esscher/base/error.h"
-#include "esscher/prompt/detail/far_tokens.h"
+#include "esscher/prompt/detail/tail_sweep.h"
 #include "esscher/prompt/detail/token_nodes.h"
 
 namespace esscher {
@@ -20,7 +20,8 @@ using detail::LadderSums;
 using detail::TokenAt;
 using detail::TokenNodes;
 
-constexpr double kStep = 1.0 / 6;
+// The integrands are analytic for |Im u| < pi/2: the error is e^{-pi^2/kStep} = 7e-18 of them.
+constexpr double kStep = 1.0 / 4;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // The sweep ends where the product of all phi, or the sum of all psi, is below these.
 constexpr double kLogEnd = -45;
@@ -48,8 +49,8 @@ struct Steps {
 struct Part {
   std::size_t at;  // place among the segments asked about
   const TokenNodes* law;
-  std::map<long, TokenAt>* known;  // tokens at u = i * step
-  double bias;                     // of its first token
+  std::map<double, TokenAt>* known;  // tokens at u = i * step
+  double bias;                       // of its first token
   double n;
   std::optional<LadderSums> ladder = {};
 
@@ -120,7 +121,28 @@ struct PromptAt {
   }
 };
 
-// One prompt: its integrands on the lattice of u.
+// Sums over the points of a rule.
+struct Totals {
+  Totals(std::size_t segments, Index tokens, Index dv)
+      : out{.mean = Vector::Zero(dv),
+            .weights = Vector::Zero(static_cast<Index>(segments)),
+            .given = Vector::Zero(tokens)} {}
+
+  [[nodiscard]] GroupMoments moments(const Given& tokens) && {
+    out.given = given * tokens.share;
+    out.error = std::abs(total - 1);
+    out.log_total = -std::numbers::egamma - u0 - offset;
+    out.entropy = std::max(0.0, out.log_total - score);
+    return std::move(out);
+  }
+
+  GroupMoments out;
+  double log_end = kLogEnd;  // of log P
+  double u0 = 0;             // about which u is summed
+  double total = 0, offset = 0, given = 0, score = 0;
+};
+
+// One prompt: its integrands on a lattice of u, or on panels if there are tails.
 class Sweep {
  public:
   Sweep(std::vector<Part> parts, const GivenTokens& tokens, double slope, Index dv)
@@ -131,65 +153,105 @@ class Sweep {
   }
 
   GroupMoments integrate(std::size_t segments) {
-    GroupMoments out{.mean = Vector::Zero(dv_),
-                     .weights = Vector::Zero(static_cast<Index>(segments)),
-                     .given = Vector::Zero(given_.share.size())};
-    const long start = middle();
-    const double u0 = u_at(start);
-    double total = 0, offset = 0, given = 0, score = 0;
-    const auto add = [&](long i) {
-      PromptAt at = read(i);
-      if (!(at.log_P > kLogEnd)) return at;
-      const double u = u_at(i), P = steps_.u * std::exp(at.log_P);
-      const Vector value = at.small ? at.rest + std::exp(u + top_) * linear_ : at.value;
-      out.mean += P * value;
-      out.square += P * (at.spread + value.squaredNorm());
-      out.weights2 += P * at.twice;
-      for (const Part& part : parts_) {
-        out.weights[static_cast<Index>(part.at)] += P * once_of(part, i);
-      }
-      if (given_.size > 0) given += P * std::exp(u + given_.top);
-      total += P * at.once;
-      offset += (u - u0) * P * at.once;
-      score += P * (at.logs - u * at.once);
-      return at;
-    };
-    for (long i = start; i <= last_ && add(i).log_P > kLogEnd; ++i) {
+    Totals sums(segments, given_.share.size(), dv_);
+    if (std::any_of(parts_.begin(), parts_.end(),
+                    [](const Part& part) { return part.law->tails().has_value(); })) {
+      sums.log_end = detail::kTailLogEnd;
+      sweep_tails(tail_span(), [&](double u, double weight) { return add(u, weight, sums); });
+    } else {
+      sweep_lattice(sums);
     }
-    for (long i = start - 1; i >= first_ && add(i).psi > kLeftEnd; --i) {
-    }
-    out.given = given * given_.share;
-    out.error = std::abs(total - 1);
-    out.log_total = -std::numbers::egamma - u0 - offset;
-    out.entropy = std::max(0.0, out.log_total - score);
-    return out;
+    return std::move(sums).moments(given_);
   }
 
  private:
   [[nodiscard]] double u_at(long i) const { return steps_.u * static_cast<double>(i); }
 
-  const TokenAt& token(const Part& part, long i) const {
-    const auto [place, fresh] = part.known->try_emplace(i);
-    if (fresh) place->second = part.law->at(part.bias + u_at(i));
-    return place->second;
-  }
-  [[nodiscard]] LadderSums::Sum rungs(const Part& part, long i) const {
-    return part.ladder->at(static_cast<double>(i * steps_.per_u), part.n);
-  }
-  [[nodiscard]] double once_of(const Part& part, long i) const {
-    return part.ladder ? rungs(part, i).once : part.n * token(part, i).once;
+  // Adds the point u of a rule, unless P is below rounding there.
+  detail::PointSize add(double u, double weight, Totals& sums) const {
+    const PromptAt at = read(u);
+    if (!(at.log_P > sums.log_end)) return {at.log_P, at.psi, 0, 0};
+    const double P = weight * std::exp(at.log_P);
+    const Vector value = at.small ? at.rest + std::exp(u + top_) * linear_ : at.value;
+    const double square = P * (at.spread + value.squaredNorm());
+    sums.out.mean += P * value;
+    sums.out.square += square;
+    sums.out.weights2 += P * at.twice;
+    for (const Part& part : parts_) {
+      sums.out.weights[static_cast<Index>(part.at)] += P * once_of(part, u);
+    }
+    if (given_.size > 0) sums.given += P * std::exp(u + given_.top);
+    sums.total += P * at.once;
+    sums.offset += (u - sums.u0) * P * at.once;
+    sums.score += P * (at.logs - u * at.once);
+    return {at.log_P, at.psi, P * at.once, square};
   }
 
-  [[nodiscard]] PromptAt read(long i) const {
+  void sweep_lattice(Totals& sums) const {
+    const long start = middle();
+    sums.u0 = u_at(start);
+    for (long i = start; i <= last_ && add(u_at(i), steps_.u, sums).log_P > kLogEnd; ++i) {
+    }
+    for (long i = start - 1; i >= first_ && add(u_at(i), steps_.u, sums).met > kLeftEnd; --i) {
+    }
+  }
+
+  // Tails begin where those of every law do, and where no token without tails is met, or all are.
+  [[nodiscard]] detail::TailSpan tail_span() const {
+    constexpr double kAllMet = 7;
+    detail::TailSpan out{.low = given_.size > 0 ? given_.top - kAllMet : kInfinity,
+                         .high = given_.top + kFaint,
+                         .centre_low = kInfinity,
+                         .centre_high = -kInfinity,
+                         .exponent = [this](double x) { return tail_exponent(x); }};
+    for (const Part& part : parts_) {
+      const std::optional<LongTails>& tails = part.law->tails();
+      const double top = part.top() + std::log(part.n) + kFaint;
+      out.low = std::min(out.low, part.bias + (tails ? tails->low : part.law->lowest() - kAllMet));
+      out.high = std::max(out.high, tails ? part.bias + tails->high : top);
+      if (!tails) continue;
+      for (const LongTail& tail : tails->parts) {
+        out.centre_low = std::min(out.centre_low, part.bias + tail.middle());
+        out.centre_high = std::max(out.centre_high, part.bias + tail.middle());
+      }
+    }
+    return out;
+  }
+  [[nodiscard]] double tail_exponent(double x) const {
+    double most = 0;
+    for (const Part& part : parts_) {
+      if (!part.law->tails()) continue;
+      for (const LongTail& tail : part.law->tails()->parts) {
+        most = std::max(most, tail.exponent(x - part.bias));
+      }
+    }
+    return most;
+  }
+
+  const TokenAt& token(const Part& part, double u) const {
+    const auto [place, fresh] = part.known->try_emplace(u);
+    if (fresh) place->second = part.law->at(part.bias + u);
+    return place->second;
+  }
+  // u is a point of the lattice where there are rungs.
+  [[nodiscard]] LadderSums::Sum rungs(const Part& part, double u) const {
+    const double i = std::round(u / steps_.u);
+    return part.ladder->at(i * static_cast<double>(steps_.per_u), part.n);
+  }
+  [[nodiscard]] double once_of(const Part& part, double u) const {
+    return part.ladder ? rungs(part, u).once : part.n * token(part, u).once;
+  }
+
+  [[nodiscard]] PromptAt read(double u) const {
     PromptAt out(dv_);
     for (const Part& part : parts_) {
       if (part.ladder) {
-        out.add(rungs(part, i));
+        out.add(rungs(part, u));
       } else {
-        out.add(token(part, i), part.n);
+        out.add(token(part, u), part.n);
       }
     }
-    out.add(given_, u_at(i));
+    out.add(given_, u);
     return out;
   }
 
@@ -240,7 +302,7 @@ class Sweep {
     long low = first_, high = last_;
     while (high - low > 1) {
       const long i = low + (high - low) / 2;
-      const PromptAt at = read(i);
+      const PromptAt at = read(u_at(i));
       (at.psi < 0.7 && at.log_P > -2 ? low : high) = i;
     }
     return low;
@@ -260,8 +322,7 @@ class Sweep {
 struct GroupIntegrals::State {
   Index dv;
   std::vector<TokenNodes> laws = {};
-  std::vector<std::optional<FarScores>> far = {};
-  std::map<std::tuple<std::size_t, double, double>, std::map<long, TokenAt>> known =
+  std::map<std::tuple<std::size_t, double, double>, std::map<double, TokenAt>> known =
       {};  // law, b, step
 };
 
@@ -269,8 +330,6 @@ GroupIntegrals::GroupIntegrals(std::vector<ScoreLaw> laws, Index dv)
     : state_(std::make_unique<State>(State{.dv = dv})) {
   for (ScoreLaw& law : laws) {
     check_dimension("exact", "width of a score law", law.width(), dv);
-    state_->far.push_back(std::move(law.far));
-    law.far.reset();
     state_->laws.emplace_back(std::move(law));
   }
 }
@@ -287,7 +346,7 @@ GroupMoments GroupIntegrals::at(const std::vector<GroupSegment>& segments, const
   check_dimension("exact", "given tokens", given.x.rows(), given.log_weight.size());
   const double step = Steps(slope).u;
   std::vector<Part> parts;
-  std::vector<detail::FarPart> far;
+  bool tails = false;
   for (std::size_t k = 0; k < segments.size(); ++k) {
     const GroupSegment& s = segments[k];
     if (s.count <= 0 || s.bias == -kInfinity) continue;
@@ -297,11 +356,9 @@ GroupMoments GroupIntegrals::at(const std::vector<GroupSegment>& segments, const
                      .known = &state_->known[{s.law, bias, step}],
                      .bias = bias,
                      .n = static_cast<double>(s.count)});
-    if (const std::optional<FarScores>& scores = state_->far.at(s.law)) {
-      far.push_back({&*scores, k, bias, parts.back().n, parts.back().top()});
-    }
+    tails = tails || parts.back().law->tails();
   }
-  if (slope > 0 && !far.empty()) {
+  if (slope > 0 && tails) {
     throw CapabilityError(
         "exact: alibi and student tokens have no nodes together; the direct engine can serve them");
   }
@@ -309,9 +366,7 @@ GroupMoments GroupIntegrals::at(const std::vector<GroupSegment>& segments, const
   if (parts.empty() && none_given) {
     throw_argument("exact", "prompt", "without a token of finite log-weight", "at least one token");
   }
-  GroupMoments out = Sweep(std::move(parts), given, slope, state_->dv).integrate(segments.size());
-  detail::add_far_tokens(far, none_given ? -kInfinity : given.log_weight.maxCoeff(), out);
-  return out;
+  return Sweep(std::move(parts), given, slope, state_->dv).integrate(segments.size());
 }
 
 }  // namespace esscher

@@ -11,15 +11,16 @@
 //   E sum omega (b+s)  = int P sum_k n_k E_q[y (log y - u)] du          entropy = the difference
 //
 // This is the Laplace representation of universal/universal.h, where log P = sum n_k log1p(-psi_k).
-// The trapezoidal rule in u has step 1/6 or a little less. Where every y is small, E_q[yx] is its
+// The trapezoidal rule in u has step 1/4 or a little less; laws with long tails have panels, in the
+// tails of log|u| (prompt/detail/tail_sweep.h). Where every y is small, E_q[yx] is its
 // linear part e^{u+b} E[e^s x] and a rest that is computed by itself; the linear part of the whole
 // prompt is dropped where it is nothing but rounding, as for a plain prompt centred at its limit.
 //
 // Contract: 1e-10 relative to the size of x for all answers, and relative to the answer itself for
 // the square, E sum omega^2 and weights above 1e-13. The bias of a plain prompt holds 1e-9 + 1e-15/tau
-// relative, tau the deviation of the scores, that of several groups 1e-12 absolute in units of x. Laws
-// with far scores (Student) hold 1e-8, and lengths where they would not are refused. `error` is the
-// defect of E sum omega = 1. The cost does not grow with the counts. Values at nodes are kept, so further lengths are cheap and
+// relative, tau the deviation of the scores, that of several groups 1e-12 absolute in units of x. With
+// long tails (Student) all hold 1e-10 relative to the size of x. `error` is the defect of E sum omega = 1.
+// The cost does not grow with the counts. Values at nodes are kept, so further lengths are cheap and
 // one object serves one thread.
 #pragma once
 

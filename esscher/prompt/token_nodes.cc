@@ -6,16 +6,19 @@
 #include <span>
 #include <utility>
 
+#include "esscher/prompt/detail/tail_token.h"
 #include "esscher/simd/exp.h"
 
 namespace esscher::detail {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-// Below e^kLow, 1 - e^-y = y to rounding. Above e^kHigh, e^-y = 0.
-constexpr double kLow = -38;
+// Below e^kLow, 1 - e^-y = y - y^2/2 + y^3/6 to rounding, and y^2 e^-y = y^2 - y^3 to 2e-11, where all
+// nodes with more weight have a larger y. Above e^kHigh, e^-y = 0.
+constexpr double kLow = -12;
 constexpr double kHigh = 6.56;
-// phi is a sum of numbers of size 1 for laws on a lattice, where less than this is rounding.
+// phi is a sum of numbers of size 1 for laws on a lattice, where less than this is rounding. Prompts of
+// one token with long tails ask for smaller ones.
 constexpr double kNoise = 1e-17;
 
 // 1 - e^-y from e^-y. Below 1/2 it is 2 e^{-y/2} sinh(y/2) with the series of sinh, whose first term
@@ -46,25 +49,31 @@ TokenNodes::TokenNodes(ScoreLaw law) : law_(std::move(law)) {
   mass_above_ = Vector::Zero(n + 1);
   for (Index i = 0; i < n; ++i) mass_below_[i + 1] = mass_below_[i] + law_.p[i];
   for (Index i = n - 1; i >= 0; --i) mass_above_[i] = mass_above_[i + 1] + law_.p[i];
-  low1_ = low2_ = law_.p;
-  low_second_ = law_.second;
-  low_log_ = Vector::Zero(n);
-  low_first1_ = low_first2_ = high_first_ = law_.first;
+  high_first_ = law_.first;
   high_ = law_.p;
+  for (int k = 0; k < kPowers; ++k) {
+    low_[k] = law_.p;
+    low_log_[k] = Vector::Zero(n);
+    low_second_[k] = law_.second;
+    low_first_[k] = law_.first;
+  }
   for (Index i = 1; i < n; ++i) {
-    const double fall = std::exp(law_.s[i - 1] - law_.s[i]);
-    low_log_[i] = fall * (low_log_[i - 1] + (law_.s[i - 1] - law_.s[i]) * low1_[i - 1]);
-    low1_[i] += fall * low1_[i - 1];
-    low2_[i] += fall * fall * low2_[i - 1];
-    low_second_[i] += fall * fall * low_second_[i - 1];
-    low_first1_.row(i) += fall * low_first1_.row(i - 1);
-    low_first2_.row(i) += fall * fall * low_first2_.row(i - 1);
+    const double gap = law_.s[i - 1] - law_.s[i], fall = std::exp(gap);
+    double power = 1;
+    for (int k = 0; k < kPowers; ++k) {
+      power *= fall;
+      low_log_[k][i] = power * (low_log_[k][i - 1] + gap * low_[k][i - 1]);
+      low_[k][i] += power * low_[k][i - 1];
+      low_second_[k][i] += power * low_second_[k][i - 1];
+      low_first_[k].row(i) += power * low_first_[k].row(i - 1);
+    }
   }
   for (Index i = n - 2; i >= 0; --i) {
     const double rise = std::exp(law_.s[i + 1] - law_.s[i]);
     high_[i] += rise * high_[i + 1];
     high_first_.row(i) += rise * high_first_.row(i + 1);
   }
+  noise_ = law_.tails && law_.p.minCoeff() >= 0 ? 0 : kNoise;
   linear_ = Vector::Zero(dv);
   for (Index i = 0; i < n; ++i) {
     const double weight = std::exp(law_.s[i] - highest());
@@ -88,8 +97,32 @@ TokenAt TokenNodes::single(double v) const {
           .rest = Vector::Zero(x.size())};
 }
 
+// Sums over the nodes up to i, whose y is at most `y`, by powers of it.
+struct TokenNodes::Low {
+  double psi, once, logs, twice, excess, square;
+  Vector value, missed;
+};
+
+TokenNodes::Low TokenNodes::low(Index i, double log_y) const {
+  const double y = std::exp(log_y), y2 = y * y, y3 = y2 * y;
+  const double a = y * low_[0][i], b = y2 * low_[1][i], c = y3 * low_[2][i];
+  const double once = a - b + c / 2;
+  return {.psi = a - b / 2 + c / 6,
+          .once = once,
+          .logs = log_y * once + y * low_log_[0][i] - y2 * low_log_[1][i] + y3 / 2 * low_log_[2][i],
+          .twice = b - c,
+          .excess = b - c / 2,
+          .square = y2 * low_second_[1][i] - y3 * low_second_[2][i],
+          .value =
+              (y * low_first_[0].row(i) - y2 * low_first_[1].row(i) + y3 / 2 * low_first_[2].row(i))
+                  .transpose(),
+          .missed = (y2 * low_first_[1].row(i) - y3 / 2 * low_first_[2].row(i)).transpose()};
+}
+
 TokenAt TokenNodes::at(double v) const {
   if (law_.size() == 1) return single(v);
+  if (law_.tails && (-v > law_.tails->high || -v < law_.tails->low))
+    return tail_token(*law_.tails, -v);
   const double* s = law_.s.data();
   const Index n = law_.size();
   const Index from = std::lower_bound(s, s + n, kLow - v) - s;
@@ -116,22 +149,23 @@ TokenAt TokenNodes::at(double v) const {
   out.value = first.transpose() * once;
   Vector missed = first.transpose() * y.cwiseProduct(hit);
   if (from > 0) {
-    const double low = std::exp(v + s[from - 1]);
-    out.psi += low * low1_[from - 1];
-    out.once += low * low1_[from - 1];
-    out.logs += low * (low_log_[from - 1] + (v + s[from - 1]) * low1_[from - 1]);
-    out.twice += low * low * low2_[from - 1];
-    excess += low * low * low2_[from - 1];
-    square += low * low * low_second_[from - 1];
-    out.value += low * low_first1_.row(from - 1).transpose();
-    missed += low * low * low_first2_.row(from - 1).transpose();
+    const Low sums = low(from - 1, v + s[from - 1]);
+    out.psi += sums.psi;
+    phi -= sums.psi;
+    out.once += sums.once;
+    out.logs += sums.logs;
+    out.twice += sums.twice;
+    excess += sums.excess;
+    square += sums.square;
+    out.value += sums.value;
+    missed += sums.missed;
   }
   if (to < n) {
     const double high = std::exp(v + s[to]);
     excess += high * high_[to];
     missed += high * high_first_.row(to).transpose();
   }
-  out.log_phi = out.psi < 0.5 ? std::log1p(-out.psi) : phi > kNoise ? std::log(phi) : -kInfinity;
+  out.log_phi = out.psi < 0.5 ? std::log1p(-out.psi) : phi > noise_ ? std::log(phi) : -kInfinity;
   if (out.psi < 0.5) phi = 1 - out.psi;
   if (out.log_phi == -kInfinity) {
     out.once = out.logs = out.twice = 0;
@@ -139,8 +173,8 @@ TokenAt TokenNodes::at(double v) const {
     return out;
   }
   const double linear = std::exp(v + highest());
-  out.small = out.psi < 0.5 && std::abs(excess) < std::abs(out.once) && missed.allFinite() &&
-              std::isfinite(linear);
+  out.small = !law_.tails && out.psi < 0.5 && std::abs(excess) < std::abs(out.once) &&
+              missed.allFinite() && std::isfinite(linear);
   if (out.small) out.rest = (linear * out.psi * linear_ - missed) / phi;
   out.once /= phi;
   out.logs /= phi;

@@ -67,7 +67,7 @@ ScoreModel ScoreModel::layer(LayerScores scores) {
     throw CapabilityError("scaling: the law " + scores.mu.name() +
                           " has no score law, which exact expectations need");
   }
-  if (has_far_scores(scores.mu)) {
+  if (has_long_tails(scores.mu)) {
     throw CapabilityError("scaling: scores of " + scores.mu.name() +
                           " tokens have no exponential moments, which phases are defined by; "
                           "esscher concentration serves such prompts");

@@ -50,7 +50,7 @@ class ScoreModel {
  public:
   // N(0, tau^2), tau > 0.
   static ScoreModel gaussian(double tau);
-  // CapabilityError if the measure has no score law (measure/score_law.h), or far scores.
+  // CapabilityError if the measure has no score law (measure/score_law.h), or scores with long tails.
   static ScoreModel layer(LayerScores scores);
 
   [[nodiscard]] bool is_gaussian() const { return !layer_.has_value(); }

@@ -5,10 +5,14 @@
 #include <cmath>
 
 #include "esscher/measure/affine.h"
+#include "esscher/measure/categorical.h"
 #include "esscher/measure/coordinates.h"
+#include "esscher/measure/elliptical.h"
 #include "esscher/measure/gaussian.h"
 #include "esscher/measure/mixture.h"
+#include "esscher/measure/single_index.h"
 #include "esscher/measure/sphere.h"
+#include "esscher/measure/sum.h"
 #include "esscher/prompt/errors.h"
 #include "tests/concentration/problems.h"
 #include "tests/testing.h"
@@ -48,6 +52,38 @@ TEST(Constant, IsTheLimitOfSimulatedErrors) {
       EXPECT_LE(std::abs(got - want), testing::kSigmas * se + 30 / scale * want)
           << mu.name() << " " << k;
       EXPECT_LT(se, 0.15 * want) << mu.name();
+    }
+  }
+}
+
+// The same without noise, for every law with a score law.
+TEST(Constant, IsTheLimitOfExactErrorsOfScoreLaws) {
+  const Attention attention = Attention::from_uv(
+      0.4 * with_norm(random_matrix(Stream(31, 1), 3, 3), 1), random_matrix(Stream(31, 2), 2, 3));
+  const Vector z = Vector{{0.8, -0.5, 0.4}};
+  const Matrix I = Matrix::Identity(3, 3);
+  const Matrix G = testing::random_psd(Stream(31, 4), 2);
+  const std::vector<AnyMeasure> measures = {
+      Rademacher(3),
+      Uniform(3),
+      Laplace(3, 0.3),
+      Sphere(3, 1.5),
+      Ball(3, 1.5),
+      Categorical(Vector{{0.2, 0.5, 0.3}}),
+      Empirical(random_matrix(Stream(31, 3), 7, 3)),
+      Affine(Vector::Ones(3), 0.5 * random_matrix(Stream(31, 5), 3, 5), Rademacher(5)),
+      Sum({Sphere(3, 1), Gaussian(0.3 * I)}),
+      Elliptical(0.5 * I, {Vector{{0.3, 1.5}}, Vector{{0.6, 0.4}}}),
+      SingleIndex(G, Vector{{1.0, -0.6}}, Link(LinkName::tanh), 0.1),
+      SingleIndex(G, Vector{{1.0, 0.4}}, Link(LinkName::sign)),
+      Mixture(Vector{{0.3, 0.7}}, {Gaussian(0.3 * I), Uniform(3)})};
+  const std::int64_t L = 1000000000;
+  const std::vector<Metric> metrics = {Metric::output, Metric::grad_v};
+  for (const AnyMeasure& mu : measures) {
+    const auto errors = query_errors(metrics, mu, attention, z, {L}, {.engine = Engine::exact});
+    for (std::size_t k = 0; k < metrics.size(); ++k) {
+      const double want = asymptotic_constant(metrics[k], mu, attention, z);
+      EXPECT_TRUE(close(static_cast<double>(L) * errors[k][0].value, want, 1e-7)) << mu.name();
     }
   }
 }

@@ -3,7 +3,7 @@
 // group_integrals.cc.
 #pragma once
 
-#include <map>
+#include <optional>
 #include <vector>
 
 #include "esscher/measure/score_law.h"
@@ -23,14 +23,15 @@ struct TokenAt {
   Vector rest;
 };
 
-// The nodes of a law, with sums over those nodes whose y is so small, or so large, that e^-y is 1 - y
-// or 0 to rounding.
+// The nodes of a law, with sums over those nodes whose y is so small, or so large, that e^-y is
+// 1 - y + y^2/2 - y^3/6 or 0 to rounding. At v = -x in the tails of a law the tails answer.
 class TokenNodes {
  public:
   explicit TokenNodes(ScoreLaw law);
 
   [[nodiscard]] TokenAt at(double v) const;
   [[nodiscard]] double psi(double v) const { return at(v).psi; }
+  [[nodiscard]] const std::optional<LongTails>& tails() const { return law_.tails; }
   [[nodiscard]] double lowest() const { return law_.s[0]; }
   [[nodiscard]] double highest() const { return law_.s[law_.size() - 1]; }
   [[nodiscard]] Index width() const { return law_.width(); }
@@ -39,20 +40,23 @@ class TokenNodes {
   [[nodiscard]] double linear_size() const { return linear_size_; }
 
  private:
+  static constexpr int kPowers = 3;
+
+  struct Low;
+  [[nodiscard]] Low low(Index i, double log_y) const;
   [[nodiscard]] TokenAt single(double v) const;
 
   ScoreLaw law_;
-  Vector mass_below_;   // [n+1] p of nodes < i
-  Vector mass_above_;   // [n+1] p of nodes >= i
-  Vector low1_, low2_;  // [n] sum over j <= i of p e^{k(s_j - s_i)}
-  Vector low_log_;      // [n] sum over j <= i of p e^{s_j - s_i} (s_j - s_i)
-  Vector low_second_;   // [n] the same of second, k = 2
-  Matrix low_first1_;   // [n,dv] of first, k = 1
-  Matrix low_first2_;   // [n,dv] of first, k = 2
-  Matrix high_first_;   // [n,dv] sum over j >= i of first e^{s_j - s_i}
-  Vector high_;         // [n] the same of p
+  Vector mass_below_;  // [n+1] p of nodes < i
+  Vector mass_above_;  // [n+1] p of nodes >= i
+  // Sums over j <= i of e^{k(s_j - s_i)} times p, p (s_j - s_i), second and first, k = 1, 2, 3.
+  Vector low_[kPowers], low_log_[kPowers], low_second_[kPowers];  // [n]
+  Matrix low_first_[kPowers];                                     // [n,dv]
+  Matrix high_first_;  // [n,dv] sum over j >= i of first e^{s_j - s_i}
+  Vector high_;        // [n] the same of p
   Vector linear_;
   double linear_size_ = 0;
+  double noise_ = 0;  // phi below this is rounding
 };
 
 // Sums over tokens l = 0 .. n-1 at v = v_0 + (k - l stride) delta, by running sums over the lattice.
