@@ -1,16 +1,24 @@
-// The two statements about `esscher heads`:
-//   million_keys  one head with a million keys, read in pieces, fits in 1 GiB (peak_MiB);
+// The statements about `esscher heads`:
+//   window        a million keys from a file of floats through an exact window with a finite tail: at most
+//                 twice the time of reading them (times_reading), within 1 GiB (peak_MiB);
+//   million_keys  the whole diagnosis of one head with a million keys, read in pieces, fits in 1 GiB;
 //   model         128 heads, n = 4096, d = 64, 128 queries each, mixtures up to 16 components, take
 //                 under 60 s on 2 cores.
 // The long head runs first: the peak of the process is its own, not that of the 128 heads in
 // memory.
 #include <benchmark/benchmark.h>
 
+#include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "esscher/heads/diagnose.h"
+#include "esscher/heads/load.h"
+#include "esscher/heads/window.h"
 
 namespace esscher {
 namespace {
@@ -40,6 +48,61 @@ double peak_mebibytes() {
 // Rows made on demand stand in for a file: memory holds a chunk, not the head.
 constexpr Index kKeys = 1'000'000;
 constexpr Index kWidth = 64;
+
+// A .npy file of float32 rows.
+void write_floats(const std::filesystem::path& path, Index rows, std::uint64_t id) {
+  std::ofstream file(path, std::ios::binary);
+  std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (" +
+                       std::to_string(rows) + ", " + std::to_string(kWidth) + "), }";
+  header.resize(117, ' ');
+  file << std::string("\x93NUMPY\x01\x00\x76\x00", 10) << header << '\n';
+  for (Index first = 0; first < rows; first += 10000) {
+    const Eigen::MatrixXf part =
+        normals(kWidth, std::min<Index>(10000, rows - first), id + 7 * first).cast<float>();
+    file.write(reinterpret_cast<const char*>(part.data()), part.size() * 4);
+  }
+}
+
+double seconds_of(const std::function<void()>& work) {
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+void window(benchmark::State& state) {
+  const auto folder = std::filesystem::temp_directory_path() / "esscher_window_bench";
+  std::filesystem::create_directories(folder);
+  write_floats(folder / "Q.npy", 16, 1);
+  write_floats(folder / "K.npy", kKeys, 2);
+  write_floats(folder / "V.npy", kKeys, 3);
+  const Head head = load_heads(folder).front();
+  constexpr Index kChunk = 8192;
+  double sum = 0;
+  const auto pass = [&](WindowedHead* to) {
+    for (Index first = 0; first < kKeys; first += kChunk) {
+      const Index rows = std::min(kChunk, kKeys - first);
+      const Matrix K = head.K(first, rows), V = head.V(first, rows);
+      sum += K(0, 0) + V(0, 0);
+      if (to != nullptr) to->push(K, V);
+    }
+  };
+  double reading = 1e300, through = 1e300;
+  for (auto _ : state) {
+    for (int round = 0; round < 5; ++round) {
+      reading = std::min(reading, seconds_of([&] { pass(nullptr); }));
+      WindowedHead windowed(kWidth, kWidth, {.window = 64});
+      through = std::min(through, seconds_of([&] { pass(&windowed); }));
+      sum += windowed(0.125 * head.Q(0, 1).row(0).transpose())(0);
+    }
+  }
+  benchmark::DoNotOptimize(sum);
+  state.counters["reading_s"] = reading;
+  state.counters["window_s"] = through;
+  state.counters["times_reading"] = through / reading;
+  state.counters["peak_MiB"] = peak_mebibytes();
+  std::filesystem::remove_all(folder);
+}
+BENCHMARK(window)->Unit(benchmark::kSecond)->Iterations(1)->UseRealTime();
 
 void million_keys(benchmark::State& state) {
   const auto rows = [](std::uint64_t id) {

@@ -105,24 +105,34 @@ std::string run_config(const HeadsArguments& arguments) {
       arguments.heavy > 0 ? fmt::format("heavy = {}\n", arguments.heavy) : "");
 }
 
+// How the forecast did where the answer is known.
+std::string forecast_test_text(const ForecastTest& test) {
+  std::string text = fmt::format(
+      ". From its first {} keys that forecast gives {:.1f} at {}, where it is {:.1f}, and {} for "
+      "the weight of the heaviest of them, which is {}",
+      test.from, test.ess_forecast, test.to, test.ess, brief(test.needle_forecast, 3),
+      brief(test.needle, 3));
+  if (const std::string why = drift_text(test); !why.empty()) text += "; " + why;
+  return text;
+}
+
 // "longer prompts: its scores deviate by 0.71 sqrt(log n) (averaging phase); ESS 77.1 at 256 keys, ..."
 std::string longer_text(const HeadDiagnosis& head) {
   std::string text =
       fmt::format("longer prompts: its scores deviate by {} sqrt(log n) ({} phase); ESS",
                   brief(*head.score_c, 3), name(*head.phase));
+  std::string needles;
   for (const ForecastRow& row : *head.longer_prompts) {
-    text += fmt::format("{} {:.1f} at {:.0f} keys",
-                        &row == &head.longer_prompts->front() ? "" : ",", row.ess, row.n);
+    const char* comma = &row == &head.longer_prompts->front() ? "" : ",";
+    text += fmt::format("{} {:.1f} at {:.0f} keys", comma, row.ess, row.n);
+    needles += fmt::format("{} {}", comma, brief(row.needle, 3));
   }
+  text += "; the heaviest key of today weighs" + needles;
   const ForecastRow& longest = head.longer_prompts->back();
   if (longest.factor) {
-    text += fmt::format("; scores times {} would keep today's", brief(*longest.factor, 3));
+    text += fmt::format("; scores times {} would keep today's ESS", brief(*longest.factor, 3));
   }
-  for (const ForecastTest& test : *head.forecast_test) {
-    text +=
-        fmt::format(". From its first {} keys that forecast gives {:.1f} at {}, where it is {:.1f}",
-                    test.from, test.ess_forecast, test.to, test.ess);
-  }
+  for (const ForecastTest& test : *head.forecast_test) text += forecast_test_text(test);
   return text;
 }
 
@@ -136,6 +146,10 @@ std::string heads_text(const std::vector<HeadDiagnosis>& heads) {
   }
   for (const HeadDiagnosis& head : heads) {
     text += fmt::format("{}: {}\n", head.name, head.reason);
+    if (head.mixture_keys) {
+      text += fmt::format("{}: mixtures have their moments from {} evenly spaced keys of {}\n",
+                          head.name, *head.mixture_keys, head.n);
+    }
     if (head.why) text += fmt::format("{}: why: {}\n", head.name, *head.why);
     if (head.longer_prompts) text += fmt::format("{}: {}\n", head.name, longer_text(head));
     if (head.window_verdict) text += fmt::format("{}: {}\n", head.name, *head.window_verdict);

@@ -347,6 +347,9 @@ void check_options(const Head& head, const HeadOptions& options) {
   for (const Index budget : options.budgets) {
     if (budget < 1) throw_argument(where, "budget", std::to_string(budget), "at least 1");
   }
+  if (options.mixture_keys < 1) {
+    throw_argument(where, "mixture_keys", std::to_string(options.mixture_keys), "at least 1");
+  }
   if (options.sinks < 0) {
     throw_argument(where, "sinks", std::to_string(options.sinks), "at least 0");
   }
@@ -401,7 +404,8 @@ HeadDiagnosis diagnose(const Head& head, const HeadOptions& options) {
   std::vector<SurrogateModel> models = fit_models(head, options, {false, true});
   const std::vector<Index> queries = checked_queries(head, options);
   const std::vector<PromptResult> results =
-      head.rules.none() ? walk_prompt(head, queries, models) : walk_ruled(head, queries, models);
+      head.rules.none() ? walk_prompt(head, queries, models, options.mixture_keys)
+                        : walk_ruled(head, queries, models);
   check_results(head, results, queries);
   HeadDiagnosis out;
   out.name = head.name;
@@ -415,6 +419,10 @@ HeadDiagnosis diagnose(const Head& head, const HeadOptions& options) {
   const std::optional<KeyDependence> dependence = key_dependence(head);
   fill_dependence(dependence, out);
   fill_errors(results, models, out);
+  if (head.rules.none() && !out.mixtures.empty() && head.n > options.mixture_keys) {
+    const Index stride = mixture_stride(head.n, options.mixture_keys);
+    out.mixture_keys = (head.n + stride - 1) / stride;
+  }
   fill_control(results, options.tolerance, out);
   fill_verdict(head, results, options, out);
   if (head.rules.none() && out.gaussian.lin_c > options.tolerance) {
@@ -455,7 +463,7 @@ std::vector<Surrogate> fit_surrogates(const Head& head, const HeadOptions& optio
   check_options(head, options);
   std::vector<SurrogateModel> models = fit_models(head, options, {false});
   if (head.rules.none()) {
-    walk_prompt(head, {head.causal ? head.n_queries - 1 : 0}, models);
+    walk_prompt(head, {head.causal ? head.n_queries - 1 : 0}, models, options.mixture_keys);
   } else {
     walk_ruled(head, {default_queries(head).back()}, models);
   }

@@ -153,6 +153,8 @@ struct HeadDiagnosis {
   // The test of shape (heads/shape.h); absent unless a length is in question (heads/verdict.h).
   std::optional<double> shape_departure, shape_typical, shape_limit, shape_harm, shape_power;
   std::optional<Index> best_k;  // the best mixture on unseen keys
+  std::optional<Index>
+      mixture_keys;  // of a long prompt, those that mixtures have their moments from
   std::vector<MixtureRow> mixtures;
 
   HeadVerdict verdict_kind = HeadVerdict::not_linearisable;
@@ -221,6 +223,8 @@ struct HeadDiagnosis {
     column("gaussian_split_lin_c", row.gaussian_split.lin_c, "",
            "lin_c of the Gaussian limit on unseen keys");
     column("best_k", row.best_k, "", "components of the best mixture on unseen keys");
+    column("mixture_keys", row.mixture_keys, "tokens",
+           "evenly spaced keys that mixtures have their moments from; absent: all");
     column("linear_from", row.linear_from, "tokens",
            "length from which Gaussian keys are within tolerance; inf: not before 10^15");
     column("shape_departure", row.shape_departure, "",

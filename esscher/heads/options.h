@@ -13,9 +13,12 @@ struct HeadOptions {
   std::vector<Index> queries;  // empty: default_queries(head, most_queries)
   Index most_queries = 128;
   std::vector<Index> components = {2, 4, 8, 16, 32};  // sizes of the mixtures to try, each >= 2
-  Index fit_keys = 8192;   // a mixture is fitted to at most so many evenly spaced keys
-  std::uint64_t seed = 0;  // starts of the fits
-  double tolerance = 0.1;  // a lin_c up to this counts as linear
+  Index fit_keys = 8192;  // a mixture is fitted to at most so many evenly spaced keys
+  // Moments of mixtures are those of at most so many evenly spaced keys, and longer prompts have no
+  // windows with a mixture behind them: both would cost many times what reading the prompt does.
+  Index mixture_keys = 65536;
+  std::uint64_t seed = 0;                        // starts of the fits
+  double tolerance = 0.1;                        // a lin_c up to this counts as linear
   std::vector<Index> windows = {8, 16, 32, 64};  // exact keys to try (heads/window.h); empty: none
   Index sinks = 1;                               // of them, the first keys of the prompt
   // Also try windows that keep so many heavy keys beside them (heads/window.h), where a causal head

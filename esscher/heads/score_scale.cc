@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 
+#include "esscher/base/number_text.h"
 #include "esscher/estimate/quantile.h"
 #include "esscher/scaling/crowd.h"
 
@@ -123,6 +124,12 @@ std::vector<ForecastRow> forecast_rows(const std::vector<Vector>& scores) {
   return rows;
 }
 
+// Halves whose first one does not vary drift by nothing or without bound.
+double drift_of(const Vector& s, Index half) {
+  const double moved = s.tail(s.size() - half).mean() - s.head(half).mean();
+  return moved == 0 ? 0 : moved / deviation(s.head(half));
+}
+
 std::optional<ForecastTest> forecast_test(const std::vector<Vector>& scores) {
   std::vector<ForecastTest> tests;
   for (const Vector& s : scores) {
@@ -139,7 +146,8 @@ std::optional<ForecastTest> forecast_test(const std::vector<Vector>& scores) {
                      .ess_gaussian = 1 / f.gaussian.H,
                      .needle = std::exp(at.top - top) * weights_of(s).top,
                      .needle_forecast = f.drawn.needle,
-                     .needle_gaussian = f.gaussian.needle});
+                     .needle_gaussian = f.gaussian.needle,
+                     .drift = drift_of(s, half)});
   }
   if (tests.empty()) return std::nullopt;
   const auto over = [&](auto field) {
@@ -152,7 +160,8 @@ std::optional<ForecastTest> forecast_test(const std::vector<Vector>& scores) {
                       .ess_gaussian = over(&ForecastTest::ess_gaussian),
                       .needle = over(&ForecastTest::needle),
                       .needle_forecast = over(&ForecastTest::needle_forecast),
-                      .needle_gaussian = over(&ForecastTest::needle_gaussian)};
+                      .needle_gaussian = over(&ForecastTest::needle_gaussian),
+                      .drift = median_over(tests, [](const ForecastTest& t) { return *t.drift; })};
 }
 
 }  // namespace
@@ -164,6 +173,13 @@ double gap_scale(Vector scores) {
     best = std::max(best, std::log(static_cast<double>(j + 1)) / (scores(0) - scores(j)));
   }
   return best;
+}
+
+std::string drift_text(const ForecastTest& test) {
+  if (!test.drift || !(std::abs(*test.drift) >= kForecastDrift)) return "";
+  return "the scores of later keys lie " + brief(std::abs(*test.drift), 2) + " deviations " +
+         (*test.drift > 0 ? "higher" : "lower") +
+         ", so that no draw of the first ones is like them";
 }
 
 std::optional<ScoreScale> score_scale(const std::vector<Vector>& scores) {

@@ -10,10 +10,12 @@
 //   factor     what scores must be multiplied by to keep the effective sample size of today
 //
 // The test of a forecast is the head itself: the first half of each prompt forecasts the whole of it.
-// All figures are medians over a few queries.
+// Its drift says whether the second half could have been drawn from the first: keys that lie nearer to a
+// query have larger scores in most causal heads, and the forecast then misses. All figures are medians over a few queries.
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "esscher/base/columns.h"
@@ -70,6 +72,7 @@ struct ForecastTest {
   Index from = 0, to = 0;
   double ess = 0, ess_forecast = 0, ess_gaussian = 0;
   double needle = 0, needle_forecast = 0, needle_gaussian = 0;
+  std::optional<double> drift = {};  // runs that are older have none
 
   template <class Row, class Column>
   static void columns(Row& row, Column&& column) {
@@ -82,8 +85,15 @@ struct ForecastTest {
            "weight in the whole prompt of the first half's heaviest key, measured");
     column("needle_forecast", row.needle_forecast, "", "the same from the first half, drawn");
     column("needle_gaussian", row.needle_gaussian, "", "the same from the first half, Gaussian");
+    column("drift", row.drift, "",
+           "mean score of the second half less that of the first, in deviations of the first");
   }
 };
+
+// From here on the second half is none that the first half could have forecast.
+inline constexpr double kForecastDrift = 1;
+// Why the forecast misses, as the end of a sentence; empty where the halves do not drift so far.
+std::string drift_text(const ForecastTest& test);
 
 struct ScoreScale {
   double c = 0;          // at the whole prompt of each query

@@ -1,6 +1,7 @@
 #include "esscher/heads/detail/walk.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "esscher/base/parallel.h"
@@ -15,30 +16,61 @@ constexpr Index kPiece = 512;
 // The number of queries whose scores are held at the same time.
 constexpr std::size_t kBatch = 64;
 
-// Rows of `rows`, which start at key `first`, on the wanted side of the split.
-Matrix half(const Matrix& rows, Index first, bool fitted) {
-  Matrix out(rows.rows(), rows.cols());
-  Index used = 0;
-  for (Index l = 0; l < rows.rows(); ++l) {
-    if (is_fitted(first + l) == fitted) out.row(used++) = rows.row(l);
+Matrix rows_at(const Matrix& rows, const std::vector<Index>& places) {
+  Matrix out(static_cast<Index>(places.size()), rows.cols());
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    out.row(static_cast<Index>(i)) = rows.row(places[i]);
   }
-  out.conservativeResize(used, Eigen::NoChange);
   return out;
 }
 
+// Which rows of a chunk of keys go where.
+struct Sides {
+  std::vector<char> fitted;   // the half of the split
+  std::vector<char> sampled;  // what mixtures take of a long prompt
+
+  // Rows [from, from + count) of one half, or of both.
+  [[nodiscard]] std::vector<Index> places(Index from, Index count, std::optional<bool> half,
+                                          bool sample) const {
+    std::vector<Index> out;
+    for (Index l = 0; l < count; ++l) {
+      const auto at = static_cast<std::size_t>(from + l);
+      if (half && (fitted[at] != 0) != *half) continue;
+      if (!sample || sampled[at] != 0) out.push_back(l);
+    }
+    return out;
+  }
+};
+
 // At most `most` evenly spaced rows of a source with n rows, of all or of the fitted ones only.
-Matrix spaced_rows(const RowSource& source, Index n, Index width, Index most, bool fitted_only) {
-  Index available = 0;
-  for (Index l = 0; l < n; ++l) available += !fitted_only || is_fitted(l) ? 1 : 0;
-  const Index count = std::min(available, most);
-  Matrix out(count, width);
+std::vector<Index> spaced_places(Index n, Index most, bool fitted_only) {
+  std::vector<Index> available;
+  for (Index l = 0; l < n; ++l) {
+    if (!fitted_only || is_fitted(l)) available.push_back(l);
+  }
+  const auto all = static_cast<Index>(available.size());
+  const Index count = std::min(all, most);
+  std::vector<Index> out;
+  for (Index i = 0; i < count; ++i) {
+    out.push_back(available[static_cast<std::size_t>(i * all / count)]);
+  }
+  return out;
+}
+
+Matrix rows_of(const RowSource& source, const std::vector<Index>& places, Index n, Index width) {
+  Matrix out(static_cast<Index>(places.size()), width);
+  const bool sparse = 4 * out.rows() < n;  // few of many rows are read one by one
   Index done = 0;
-  Index seen = 0;
-  for (Index first = 0; first < n && done < count; first += kHeadChunk) {
-    const Matrix chunk = source(first, std::min(kHeadChunk, n - first));
-    for (Index l = 0; l < chunk.rows() && done < count; ++l) {
-      if (fitted_only && !is_fitted(first + l)) continue;
-      if (seen++ == done * available / count) out.row(done++) = chunk.row(l);
+  for (Index first = 0; first < n && done < out.rows(); first += kHeadChunk) {
+    const Index end = std::min(n, first + kHeadChunk);
+    const Matrix chunk = sparse ? Matrix() : source(first, end - first);
+    for (; done < out.rows() && places[static_cast<std::size_t>(done)] < end; ++done) {
+      const Index place = places[static_cast<std::size_t>(done)];
+      if (sparse) {
+        out.row(done) = source(place, 1).row(0);
+      } else {
+        out.row(done) = chunk.row(place - first);
+      }
     }
   }
   return out;
@@ -48,7 +80,8 @@ Vector mean_row(const Matrix& rows) { return rows.colwise().mean(); }
 
 class Walk {
  public:
-  Walk(const Head& head, const std::vector<Index>& queries, std::vector<SurrogateModel>& models)
+  Walk(const Head& head, const std::vector<Index>& queries, std::vector<SurrogateModel>& models,
+       Index mixture_keys)
       : models_(models),
         origin_k_(models.front().moments.origin_k()),
         origin_v_(models.front().moments.origin_v()),
@@ -60,6 +93,7 @@ class Walk {
       a_.row(static_cast<Index>(i)) = head.scale * head.Q(queries[i], 1).row(0);
       ends_.push_back(head.prompt_end(queries[i]));
     }
+    stride_ = mixture_stride(last_end(), mixture_keys);
   }
 
   [[nodiscard]] Index last_end() const { return *std::max_element(ends_.begin(), ends_.end()); }
@@ -71,15 +105,16 @@ class Walk {
     values.rowwise() -= origin_v_.transpose();
     Matrix scores = Matrix::Zero(keys.rows(), a_.rows());
     add_product(keys, Matrix(a_.transpose()), scores);
+    const Sides sides = sides_of(first, keys.rows());
     std::vector<Matrix> shares;
-    for (const SurrogateModel& model : models_) shares.push_back(share(model, keys, first));
+    for (const SurrogateModel& model : models_) shares.push_back(share(model, keys, sides));
     for (Index at = 0; at < keys.rows();) {
       Index stop = std::min(keys.rows(), at + kPiece);  // or where a prompt ends before that
       for (const Index end : ends_) {
         if (end - first > at) stop = std::min(stop, end - first);
       }
       advance(first + at, keys.middleRows(at, stop - at), values.middleRows(at, stop - at),
-              scores.middleRows(at, stop - at), shares, at);
+              scores.middleRows(at, stop - at), shares, sides, at);
       std::vector<Index> here;
       for (std::size_t i = 0; i < ends_.size(); ++i) {
         if (ends_[i] == first + stop) here.push_back(static_cast<Index>(i));
@@ -90,37 +125,52 @@ class Walk {
   }
 
  private:
-  // Responsibilities [rows,k] for keys that start at key number `first`; those on the other side of
-  // a split are not looked at and stay 0.
-  static Matrix share(const SurrogateModel& model, const Matrix& keys, Index first) {
+  [[nodiscard]] Sides sides_of(Index first, Index count) const {
+    Sides out;
+    for (Index l = first; l < first + count; ++l) {
+      out.fitted.push_back(is_fitted(l) ? 1 : 0);
+      out.sampled.push_back(l % stride_ == 0 ? 1 : 0);
+    }
+    return out;
+  }
+
+  [[nodiscard]] std::vector<Index> places_of(const SurrogateModel& model, const Sides& sides,
+                                             Index from, Index count) const {
+    return sides.places(from, count, model.split ? std::optional(true) : std::nullopt,
+                        model.fit.has_value());
+  }
+
+  // Responsibilities [rows,k]; those of keys that the model does not take are not looked at and stay 0.
+  [[nodiscard]] Matrix share(const SurrogateModel& model, const Matrix& keys,
+                             const Sides& sides) const {
     if (!model.fit) return Matrix::Ones(keys.rows(), 1);
-    if (!model.split) return responsibilities(*model.fit, keys);
-    const Matrix fitted = responsibilities(*model.fit, half(keys, first, true));
-    Matrix out = Matrix::Zero(keys.rows(), fitted.cols());
-    Index used = 0;
-    for (Index l = 0; l < keys.rows(); ++l) {
-      if (is_fitted(first + l)) out.row(l) = fitted.row(used++);
+    const std::vector<Index> places = places_of(model, sides, 0, keys.rows());
+    const Matrix taken = responsibilities(*model.fit, rows_at(keys, places));
+    Matrix out = Matrix::Zero(keys.rows(), model.k);
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      out.row(places[i]) = taken.row(static_cast<Index>(i));
     }
     return out;
   }
 
   // Keys that start at key number `first`, all inside or all outside every prompt.
   void advance(Index first, const Matrix& keys, const Matrix& values, const Matrix& scores,
-               const std::vector<Matrix>& shares, Index share_row) {
+               const std::vector<Matrix>& shares, const Sides& sides, Index share_row) {
     std::vector<Index> active;
     for (std::size_t i = 0; i < ends_.size(); ++i) {
       if (ends_[i] >= first + keys.rows()) active.push_back(static_cast<Index>(i));
     }
     all_.add(scores, values, active, first);
-    unseen_.add(half(scores, first, false), half(values, first, false), active, first);
-    const Matrix fit_keys = half(keys, first, true);
-    const Matrix fit_values = half(values, first, true);
+    const std::vector<Index> unseen = sides.places(share_row, keys.rows(), false, false);
+    unseen_.add(rows_at(scores, unseen), rows_at(values, unseen), active, first);
     for (std::size_t m = 0; m < models_.size(); ++m) {
       const Matrix share = shares[m].middleRows(share_row, keys.rows());
-      if (models_[m].split) {
-        models_[m].moments.add(fit_keys, fit_values, half(share, first, true));
-      } else {
+      const std::vector<Index> places = places_of(models_[m], sides, share_row, keys.rows());
+      if (static_cast<Index>(places.size()) == keys.rows()) {
         models_[m].moments.add(keys, values, share);
+      } else {
+        models_[m].moments.add(rows_at(keys, places), rows_at(values, places),
+                               rows_at(share, places));
       }
     }
   }
@@ -189,12 +239,17 @@ class Walk {
   Vector origin_v_;
   Matrix a_;  // [queries,dk]
   std::vector<Index> ends_;
+  Index stride_ = 1;  // of the keys that mixtures take
   PromptTruth all_;
   PromptTruth unseen_;
   std::vector<PromptResult> results_;
 };
 
 }  // namespace
+
+Index mixture_stride(Index n, Index mixture_keys) {
+  return std::max<Index>(1, (n + mixture_keys - 1) / mixture_keys);
+}
 
 bool is_fitted(Index key) { return Stream(0x5eed).rademacher(static_cast<std::uint64_t>(key)) > 0; }
 
@@ -203,11 +258,14 @@ std::vector<SurrogateModel> fit_models(const Head& head, const HeadOptions& opti
   std::vector<SurrogateModel> models;
   std::vector<Matrix> keys;        // one per split
   std::vector<std::size_t> which;  // the keys of each model
-  const Matrix all = spaced_rows(head.K, head.n, head.dk, options.fit_keys, false);
+  const std::vector<Index> spaced = spaced_places(head.n, options.fit_keys, false);
+  const Matrix all = rows_of(head.K, spaced, head.n, head.dk);
   const Vector origin_k = mean_row(all);
-  const Vector origin_v = mean_row(spaced_rows(head.V, head.n, head.dv, options.fit_keys, false));
+  const Vector origin_v = mean_row(rows_of(head.V, spaced, head.n, head.dv));
   for (const bool split : splits) {
-    keys.push_back(split ? spaced_rows(head.K, head.n, head.dk, options.fit_keys, true) : all);
+    keys.push_back(
+        split ? rows_of(head.K, spaced_places(head.n, options.fit_keys, true), head.n, head.dk)
+              : all);
     keys.back().rowwise() -= origin_k.transpose();
     models.push_back({1, split, std::nullopt, {1, origin_k, origin_v}});
     for (const Index k : options.components) {
@@ -226,8 +284,8 @@ std::vector<SurrogateModel> fit_models(const Head& head, const HeadOptions& opti
 }
 
 std::vector<PromptResult> walk_prompt(const Head& head, const std::vector<Index>& queries,
-                                      std::vector<SurrogateModel>& models) {
-  Walk walk(head, queries, models);
+                                      std::vector<SurrogateModel>& models, Index mixture_keys) {
+  Walk walk(head, queries, models, mixture_keys);
   const Index last = walk.last_end();
   for (Index first = 0; first < last; first += kHeadChunk) {
     const Index rows = std::min(kHeadChunk, last - first);

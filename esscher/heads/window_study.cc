@@ -163,7 +163,8 @@ std::vector<WindowRow> window_rows(const Head& head, const HeadOptions& options,
   for (const Index w : options.windows) {
     if (w >= head.n) continue;
     add(w, Tail::finite, one_gaussian(), 0, 1);
-    if (mixture) add(w, Tail::mixture, {Tail::mixture}, 0, mixture->size());
+    if (mixture && head.n <= options.mixture_keys)
+      add(w, Tail::mixture, {Tail::mixture}, 0, mixture->size());
     if (head.rotary) add(w, Tail::rotary, {Tail::rotary}, 0, 1);
     const bool weighed = options.heavy > 0 && head.has_whole_text();
     if (weighed && w + options.heavy < head.n) {

@@ -93,6 +93,7 @@ Json diagnosis_json(const HeadDiagnosis& head) {
   out["mixtures"] = Json::array();
   for (const MixtureRow& row : head.mixtures) out["mixtures"].push_back(mixture_json(row));
   out["best_k"] = or_null(head.best_k);
+  out["mixture_keys"] = or_null(head.mixture_keys);
   out["linear_from"] =
       head.linear_from.is_infinite() ? Json(nullptr) : Json(head.linear_from.count());
   out["linear_from_text"] = linear_from_text(head.linear_from);

@@ -93,6 +93,10 @@ PageTable number_table(const HeadDiagnosis& head) {
               fmt::format("{} (exact, {} of {} queries; best on unseen keys)",
                           brief_or_dash(*row.control_lin_c, 3), row.control_queries, head.queries));
   }
+  if (head.mixture_keys) {
+    sheet.add("keys that mixtures have their moments from",
+              fmt::format("{} evenly spaced ones of {}", *head.mixture_keys, head.n));
+  }
   sheet.add("Gaussian keys within tolerance from L", linear_from_text(head.linear_from));
   if (!head.shape_departure) return table;
   sheet.add("departure of the scores from Gaussian ones",
@@ -211,8 +215,10 @@ Figure longer_figure(const HeadDiagnosis& head, const std::string& id, Page& pag
       "prompts.";
   for (const ForecastTest& test : *head.forecast_test) {
     sheet.add(static_cast<double>(test.to), test.ess_forecast, "forecast from the first half");
-    caption += fmt::format(" From its first {} keys the forecast for {} is {}; measured are {}.",
-                           test.from, test.to, brief(test.ess_forecast, 3), brief(test.ess, 3));
+    const std::string why = drift_text(test);
+    caption += fmt::format(" From its first {} keys the forecast for {} is {}; measured are {}{}.",
+                           test.from, test.to, brief(test.ess_forecast, 3), brief(test.ess, 3),
+                           why.empty() ? "" : ", and " + why);
   }
   page.datasets["longer-" + id] = std::move(sheet);
   return {.id = "longer-" + id,

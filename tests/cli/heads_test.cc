@@ -81,7 +81,16 @@ TEST_F(Program, HeadsSaysWhatLongerPromptsDo) {
                     "From its first {} keys that forecast gives {:.1f} at {}, where it is {:.1f}",
                     test.at("from").get<int>(), test.at("ess_forecast").get<double>(),
                     test.at("to").get<int>(), test.at("ess").get<double>())));
+    EXPECT_THAT(text,
+                HasSubstr(fmt::format(
+                    "and {:.3g} for the weight of the heaviest of them, which is {:.3g}",
+                    test.at("needle_forecast").get<double>(), test.at("needle").get<double>())));
+    EXPECT_THAT(text, HasSubstr(fmt::format("; the heaviest key of today weighs {:.3g}, ",
+                                            twice.at("needle").get<double>())));
   }
+  // The causal heads look at near keys, so that the first half of a late query's prompt is unlike the rest.
+  EXPECT_THAT(text,
+              HasSubstr(" deviations higher, so that no draw of the first ones is like them"));
 }
 
 TEST_F(Program, HeavyKeysNeedAHeadWhoseEarlierQueriesWeighThem) {

@@ -358,6 +358,47 @@ TEST(Diagnose, ChunksDoNotShow) {
   EXPECT_TRUE(testing::close(got.tau2, (s.array() - s.mean()).square().mean(), 1e-10));
 }
 
+// A long prompt: mixtures have their moments from every third key, everything else from all of them.
+TEST(Diagnose, MixturesOfLongPromptsTakeSomeKeys) {
+  const Index n = 9000;
+  Matrix keys = random_matrix(Stream(23, 1), n, 3);
+  for (Index l = 0; l < n; l += 2) keys.row(l).array() += 4.0;
+  const Head head = head_of("long", keys, 0.8, false);
+  HeadOptions options;
+  options.components = {2};
+  options.queries = {5, 17};
+  options.windows = {16};
+  const HeadDiagnosis all = diagnose(head, options);
+  options.mixture_keys = 3000;
+  const HeadDiagnosis some = diagnose(head, options);
+  EXPECT_FALSE(all.mixture_keys);
+  EXPECT_EQ(some.mixture_keys, 3000);
+  EXPECT_EQ(some.gaussian.lin_c, all.gaussian.lin_c);
+  EXPECT_EQ(some.ess, all.ess);
+  EXPECT_NE(some.mixtures[0].in_sample.lin_c, all.mixtures[0].in_sample.lin_c);
+  // The same fit with moments of rows 0, 3, 6, ..: the slow twin.
+  std::vector<SurrogateModel> models = fit_models(head, options, {false});
+  walk_prompt(head, {5}, models, options.mixture_keys);
+  const MixtureFit& fit = *models[1].fit;
+  const Vector origin_k = models[1].moments.origin_k(), origin_v = models[1].moments.origin_v();
+  Matrix k(3000, 3), v(3000, head.dv);
+  for (Index i = 0; i < 3000; ++i) {
+    k.row(i) = head.K(3 * i, 1).row(0) - origin_k.transpose();
+    v.row(i) = head.V(3 * i, 1).row(0) - origin_v.transpose();
+  }
+  PromptMoments moments(2, origin_k, origin_v);
+  moments.add(k, v, responsibilities(fit, k));
+  const Vector a = head.scale * head.Q(5, 1).row(0);
+  EXPECT_TRUE(testing::close(models[1].moments.surrogate(fit.floor)(a),
+                             moments.surrogate(fit.floor)(a), 1e-11));
+  const auto has_mixture = [](const HeadDiagnosis& one) {
+    return std::any_of(one.window->begin(), one.window->end(),
+                       [](const WindowRow& row) { return row.tail == Tail::mixture; });
+  };
+  EXPECT_TRUE(has_mixture(all));
+  EXPECT_FALSE(has_mixture(some));
+}
+
 TEST(Diagnose, ExportedSurrogatesReproduceTheReportedErrors) {
   const Head head = head_of("clusters", four_clusters(1024, 4), 1.0, false);
   HeadOptions options;

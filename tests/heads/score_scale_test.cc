@@ -2,6 +2,7 @@
 // the promise and on keys that break it.
 #include "esscher/heads/score_scale.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -85,6 +86,24 @@ TEST(ScoreScale, TheTestShowsABrokenForecast) {
   ASSERT_TRUE(found && found->test);
   EXPECT_GT(found->test->ess_forecast, 3 * found->test->ess);
   EXPECT_GT(found->test->needle_forecast, 3 * found->test->needle);
+}
+
+// A shift of the later scores by three deviations of the first is the drift, and the text says so.
+TEST(ScoreScale, DriftIsTheMoveOfTheMean) {
+  std::vector<Vector> scores = many_scores(2000, 0.5);
+  const auto still = score_scale(scores);
+  ASSERT_TRUE(still && still->test && still->test->drift);
+  EXPECT_NEAR(*still->test->drift, 0, 0.15);
+  EXPECT_EQ(drift_text(*still->test), "");
+  for (Vector& s : scores) s.tail(1000).array() += 3 * 0.5;
+  const auto moved = score_scale(scores);
+  EXPECT_NEAR(*moved->test->drift, 3, 0.3);
+  // Half of the keys weigh e^{3/2} times as much.
+  EXPECT_NEAR(moved->test->needle_forecast / moved->test->needle, (1 + std::exp(1.5)) / 2, 0.2);
+  EXPECT_THAT(drift_text(*moved->test), ::testing::HasSubstr(" deviations higher"));
+  for (Vector& s : scores) s.tail(1000).array() -= 6 * 0.5;
+  EXPECT_THAT(drift_text(*score_scale(scores)->test), ::testing::HasSubstr(" deviations lower"));
+  EXPECT_EQ(drift_text({}), "");
 }
 
 TEST(ScoreScale, LeavesOutWhatDoesNotVary) {

@@ -111,6 +111,7 @@ TEST(DiagnosisJson, KeysAreTheContract) {
                                             "gaussian_split",
                                             "mixtures",
                                             "best_k",
+                                            "mixture_keys",
                                             "linear_from",
                                             "linear_from_text",
                                             "shape",

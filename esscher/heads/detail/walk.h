@@ -21,6 +21,9 @@ inline constexpr Index kHeadChunk = 8192;  // keys in memory at a time
 // half.
 bool is_fitted(Index key);
 
+// Mixtures take every so many keys of a prompt of n (HeadOptions::mixture_keys).
+Index mixture_stride(Index n, Index mixture_keys);
+
 // A surrogate with k components over all keys, or over the fitted half of the split. The mixture
 // decides which component a key belongs to; the moments are those of the keys seen so far.
 struct SurrogateModel {
@@ -54,7 +57,8 @@ struct PromptResult {
 
 // Measures every query at the end of its prompt; the moments of `models` grow to the whole prompt.
 std::vector<PromptResult> walk_prompt(const Head& head, const std::vector<Index>& queries,
-                                      std::vector<SurrogateModel>& models);
+                                      std::vector<SurrogateModel>& models,
+                                      Index mixture_keys = HeadOptions().mixture_keys);
 
 // The same for a head with rules (heads/rules.h); the moments of `models` end on the last query.
 std::vector<PromptResult> walk_ruled(const Head& head, const std::vector<Index>& queries,
