@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <numbers>
@@ -31,6 +32,7 @@ namespace esscher::cli {
 namespace {
 
 struct ScalingFlags {
+  std::string preset;
   std::vector<std::string> schedules;
   std::optional<double> c, train;
   std::string table, formula;
@@ -160,30 +162,55 @@ ScoreModel scores_of(const Globals& globals, const ScalingFlags& flags, const Co
   return ScoreModel::layer({problem.mu, problem.attention, z});
 }
 
-std::string rows_text(const std::vector<ScalingRow>& rows, const std::vector<ScalingEvent>& events,
-                      double gap) {
+// The limit of the phase is far from the prediction for all phases.
+bool is_flagged(const ScalingRow& r) {
+  return std::abs(r.predicted_H / r.crossover_H - 1) > kLimitOff;
+}
+
+// How widely the weights are spread.
+std::string spread_text(const std::vector<ScalingRow>& rows) {
   constexpr auto kLine =
-      "{:>10}  {:>9}  {:>8}  {:>10}  {:>10}  {:>10}  {:>10}  {:>9}  {:>8}  {:>9}  {}\n";
+      "{:>10}  {:>9}  {:>8}  {:>10}  {:>10}  {:>10}  {:>16}  {:>10}  {:>8}  {}\n";
   std::string out = fmt::format(kLine, "L", "factor", "tau", "E H", "predicted", "limit",
-                                "median H", "ESS", "entropy", "needle", "phase");
+                                "median H", "ESS", "d tau", "phase");
   std::string schedule;
-  bool near = false;
   for (const ScalingRow& r : rows) {
     if (r.schedule != schedule) out += fmt::format("{}\n", schedule = r.schedule);
-    const bool flagged = std::abs(r.predicted_H / r.crossover_H - 1) > kLimitOff;
-    near = near || flagged;
     out += fmt::format(kLine, brief(r.L, 5), brief(r.factor), brief(r.tau), brief(r.H),
                        brief(r.crossover_H), brief_or_dash(r.predicted_H),
-                       r.H_median ? brief(*r.H_median) : "-", brief(r.ess), brief(r.entropy),
-                       brief(r.needle), std::string(name(r.phase)) + (flagged ? " *" : ""));
+                       r.H_median ? brief_with_error(*r.H_median, *r.H_median_error) : "-",
+                       brief(r.ess), brief_or_dash(r.boundary_distance, 3),
+                       std::string(name(r.phase)) + (is_flagged(r) ? " *" : ""));
   }
+  return out;
+}
+
+// What a reader of the weights gets, each number beside the prediction for all phases.
+std::string reading_text(const std::vector<ScalingRow>& rows) {
+  constexpr auto kLine = "{:>10}  {:>10}  {:>10}  {:>10}  {:>10}  {:>10}  {:>10}\n";
+  std::string out =
+      fmt::format(kLine, "L", "entropy", "predicted", "needle", "predicted", "D(L)", "predicted");
+  std::string schedule;
+  for (const ScalingRow& r : rows) {
+    if (r.schedule != schedule) out += fmt::format("{}\n", schedule = r.schedule);
+    out += fmt::format(kLine, brief(r.L, 5), brief(r.entropy), brief(r.crossover_entropy),
+                       brief(r.needle), brief(r.crossover_needle), r.error ? brief(*r.error) : "-",
+                       r.crossover_error ? brief_or_dash(*r.crossover_error) : "-");
+  }
+  return out;
+}
+
+std::string rows_text(const std::vector<ScalingRow>& rows, const std::vector<ScalingEvent>& events,
+                      double gap) {
+  std::string out = spread_text(rows) + "\n" + reading_text(rows);
   out += fmt::format(
       "\nE H is the mean of sum omega^2, ESS = 1/E H. predicted: one formula for all phases; "
-      "limit: "
-      "that of the phase.\nentropy is that of the weights over log L, and needle the weight of one "
-      "more token whose score lies {}\nabove the mean before multiplication.\n",
+      "limit: that of the phase.\nd tau: how far the nearest boundary of a phase is, as a change "
+      "of tau. entropy is that of the weights over\nlog L, needle the weight of one more token "
+      "whose score lies {} above the mean before multiplication,\nD(L) the mean squared error of "
+      "the layer; of Gaussian scores that of their weighted mean, over tau^2.\n",
       brief(gap));
-  if (near) {
+  if (std::ranges::any_of(rows, is_flagged)) {
     out += fmt::format(
         "* the limit is more than {} % off: a boundary of the phase is near, or the prompt "
         "short.\n",
@@ -232,7 +259,7 @@ void run_keep(const Globals& globals, const ScalingFlags& flags, const ScoreMode
 }
 
 void run_scaling(const Globals& globals, const ScalingFlags& flags) {
-  const Config config = globals.load_config();
+  const Config config = globals.load_config(flags.preset);
   if (config.root().has("tokens")) return run_published_tokens(globals, config);
   const ScoreModel scores = scores_of(globals, flags, config);
   if (!flags.keep.empty()) return run_keep(globals, flags, scores);
@@ -283,6 +310,7 @@ void add_scaling(const Command& app, Globals& globals) {
       "  esscher scaling --schedule \"0.1*log(n/4096) + 1\" --tau 2\n"
       "  esscher scaling --heads model.safetensors --head L3.H6 --schedule qwen\n"
       "  esscher scaling --set tokens.kind=equiangular --set \"tokens.gamma=[1,2,3]\"\n"
+      "  esscher scaling --preset bruno-2605.08505\n"
       "  esscher scaling --keep ess --train 4096 --tau 1.5 --lengths 8192,65536,1e6");
   const auto flags = std::make_shared<ScalingFlags>();
   verb.option("--schedule", flags->schedules,
@@ -314,6 +342,8 @@ void add_scaling(const Command& app, Globals& globals) {
       .type_name("N")
       .between(0, 1000000)
       .show_default();
+  verb.option("--preset", flags->preset, "token laws of a publication, see 'esscher presets'")
+      .type_name("NAME");
   verb.option("--heads", flags->heads,
               "a file of heads (see esscher heads) to take the scores from")
       .type_name("FILE");

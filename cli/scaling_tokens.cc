@@ -2,10 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
+#include "cli/execute.h"
 #include "cli/verbs.h"
 #include "esscher/base/number_text.h"
+#include "esscher/config/presets.h"
 #include "esscher/config/tokens.h"
 #include "esscher/json/rows.h"
+#include "esscher/report/page_tokens.h"
+#include "esscher/report/report.h"
 
 namespace esscher::cli {
 namespace {
@@ -38,23 +44,38 @@ std::string sphere_text(const std::vector<SphereRow>& rows) {
          "a gap of 1 below the\nlargest possible score; E H is the mean of sum omega^2.\n";
 }
 
+// Rows of one kind, with their run, its page and the document.
+template <class Row>
+void run_tokens(const Globals& globals, const Config& config, const PublishedTokens& tokens,
+                const Cells<Row>& cells, Page (*page_of)(const std::vector<Row>&),
+                std::string (*text_of)(const std::vector<Row>&)) {
+  std::optional<Run> run;
+  if (!globals.out.empty()) {
+    run = open_run(globals.out, {.verb = "scaling", .config_toml = config.resolved_toml()});
+  }
+  const std::vector<Row> rows = rows_of_cells(globals, run ? &*run : nullptr, cells);
+  const Json document{{"tokens", name(tokens.kind)}, {"rows", rows_json(rows)}};
+  if (run) {
+    run->set_document("result", document);
+    const Page page = page_of(rows);
+    set_page(*run, page);
+    if (run->is_writer()) write_report(*run, page, run->directory() / "report.html");
+  }
+  print_result(globals, "scaling", document, text_of(rows));
+}
+
 }  // namespace
 
 void run_published_tokens(const Globals& globals, const Config& config) {
   const PublishedTokens tokens = read_published_tokens(config.root());
+  allow_preset(config.root());
   config.check_all_used();
-  Json document{{"tokens", name(tokens.kind)}};
-  std::string text;
   if (tokens.kind == TokenKind::equiangular) {
-    const auto rows = equiangular_rows(tokens);
-    document["rows"] = rows_json(rows);
-    text = equiangular_text(rows);
+    run_tokens(globals, config, tokens, equiangular_cells(tokens), &equiangular_page,
+               &equiangular_text);
   } else {
-    const auto rows = sphere_rows(tokens);
-    document["rows"] = rows_json(rows);
-    text = sphere_text(rows);
+    run_tokens(globals, config, tokens, sphere_cells(tokens), &sphere_page, &sphere_text);
   }
-  print_result(globals, "scaling", document, text);
 }
 
 }  // namespace esscher::cli

@@ -8,6 +8,7 @@
 
 #include <vector>
 
+#include "esscher/base/cells.h"
 #include "esscher/base/enum_names.h"
 #include "esscher/config/table.h"
 #include "esscher/scaling/published_tokens.h"
@@ -32,8 +33,8 @@ struct PublishedTokens {
 
 PublishedTokens read_published_tokens(const Table& root);
 
-// One row per gamma (or kappa) and length, lengths innermost.
-std::vector<EquiangularRow> equiangular_rows(const PublishedTokens& tokens);
-std::vector<SphereRow> sphere_rows(const PublishedTokens& tokens);
+// One cell and row per gamma (or kappa) and length, lengths innermost.
+Cells<EquiangularRow> equiangular_cells(const PublishedTokens& tokens);
+Cells<SphereRow> sphere_cells(const PublishedTokens& tokens);
 
 }  // namespace esscher

@@ -191,6 +191,8 @@ const std::map<std::string_view, Check>& checks() {
       {"bohbot-rates", bohbot},
       {"boursier-boyer", boursier},
       {"boursier-boyer-released", released},
+      {"bruno-2605.08505", sphere_scale_is_critical},
+      {"chen-2510.05554", equiangular_scale},
       {"gabet-classification", classified},
       {"gabet-denoising-one", denoised_by_one},
       {"gabet-denoising-two", denoised_by_two},

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "esscher/base/error.h"
+#include "esscher/base/number_text.h"
 #include "esscher/measure/score_law.h"
 #include "esscher/scaling/detail/normal.h"
 
@@ -18,9 +20,10 @@ struct Nodes {
   std::vector<double> s, mass;
 };
 
-// W and N_1 .. N_3.
+// W and N_1 .. N_5.
+constexpr int kPowers = 5;
 struct Sums {
-  double W = 0, N[4] = {};
+  double W = 0, N[kPowers + 1] = {};
 };
 
 // One score of mass m at s - u = v.
@@ -32,7 +35,7 @@ void add(Sums& out, double m, double v) {
   const double y = std::exp(v), e = std::exp(-y);
   out.W -= m * std::expm1(-y);
   double term = m * e;
-  for (int j = 1; j <= 3; ++j) out.N[j] += term *= y;
+  for (int j = 1; j <= kPowers; ++j) out.N[j] += term *= y;
 }
 
 // The trapezoidal rule in s. N_2 may be smaller than W by many powers of ten, so that no node is left
@@ -69,6 +72,69 @@ Nodes layer_nodes(const LayerScores& layer, double f, double log_n) {
   return out;
 }
 
+// The place where W = 1, and the sums there.
+struct Place {
+  double u = 0;
+  Sums at = {};
+};
+
+Place place_of(const ScoreModel& scores, double f, double log_n) {
+  if (!(log_n > 0)) throw_argument("scaling", "log n", to_text(log_n), "a number > 0");
+  const double tau = scores.deviation(f);
+  Nodes nodes;
+  if (!scores.is_gaussian()) nodes = layer_nodes(*scores.layer(), f, log_n);
+  const auto sums = [&](double u) {
+    return scores.is_gaussian() && tau > 0 ? gaussian_sums(log_n, tau, u) : node_sums(nodes, u);
+  };
+  if (scores.is_gaussian() && !(tau > 0)) nodes = {.s = {0}, .mass = {std::exp(log_n)}};
+  // log W falls with u, at a rate between 0 and 1, so that Newton's steps in log W do not run away.
+  Place out{
+      .u = std::min(log_n + scores.log_mgf(f, 1), scores.mean(f) + tau * std::sqrt(2 * log_n) + 1)};
+  out.at = sums(out.u);
+  for (int i = 0; i < 60; ++i) {
+    const double log_w = std::log(out.at.W);
+    if (!(std::abs(log_w) > 1e-12)) break;
+    out.u += std::clamp(log_w * out.at.W / std::max(out.at.N[1], 1e-300), -20.0, 20.0);
+    out.at = sums(out.u);
+  }
+  return out;
+}
+
+// int value e^{-p x} e^{-W} dx for W = e^{-a x}.
+double integral(double value, double p, double a) { return value * std::tgamma(p / a) / a; }
+
+// Over tau^2.
+double gaussian_error(const Sums& at, double tau) {
+  const double* N = at.N;
+  const double t2 = tau * tau, a = N[1], b = 2 - N[3] / N[2];
+  const double P = N[2] + t2 * (N[2] - 3 * N[3] + N[4]);
+  const double next = N[3] + t2 * (4 * N[3] - 5 * N[4] + N[5]);  // E[|x|^2 y^3 e^-y]
+  return integral(P, 2 - next / P, a) + integral(t2 * N[2] * N[2], 2 * b, a);
+}
+
+double layer_error(const LayerScores& layer, double f, double log_n, const Place& place) {
+  const Vector a = f * layer.attention.tilt(layer.z);
+  const Matrix& V = layer.attention.V();
+  const ScoreLaw law = score_law(layer.mu, {.a = a, .V = V, .c = V * layer.mu.tilted_mean(a)});
+  double P = 0, next = 0;
+  Vector R = Vector::Zero(V.rows()), beyond = R;  // beyond = n E[x y^2 e^-y]
+  for (Index i = 0; i < law.size(); ++i) {
+    const double v = law.s(i) - place.u;
+    if (v > 6) continue;  // e^-y vanishes
+    const double y = std::exp(v), one = std::exp(log_n + v - y);
+    R += one * law.first.row(i).transpose();
+    beyond += one * y * law.first.row(i).transpose();
+    P += one * y * law.second(i);
+    next += one * y * y * law.second(i);
+  }
+  if (!(P > 0)) return 0;  // every token is read as the same
+  const double rate = place.at.N[1], square = R.squaredNorm();
+  const double own = integral(P, 2 - next / P, rate);
+  if (!(square > 0)) return own;
+  // Where R is lost in rounding, so is its rate; |R|^2 is then nothing beside P.
+  return own + integral(square, std::clamp(2 - 2 * R.dot(beyond) / square, rate, 4.0), rate);
+}
+
 }  // namespace
 
 double Crossover::needle(double score) const {
@@ -83,29 +149,19 @@ double Crossover::needle(double score) const {
 }
 
 Crossover crossover(const ScoreModel& scores, double f, double log_n) {
-  if (!(log_n > 0)) throw_argument("scaling", "log n", to_text(log_n), "a number > 0");
-  const double tau = scores.deviation(f);
-  Nodes nodes;
-  if (!scores.is_gaussian()) nodes = layer_nodes(*scores.layer(), f, log_n);
-  const auto sums = [&](double u) {
-    return scores.is_gaussian() && tau > 0 ? gaussian_sums(log_n, tau, u) : node_sums(nodes, u);
-  };
-  if (scores.is_gaussian() && !(tau > 0)) nodes = {.s = {0}, .mass = {std::exp(log_n)}};
-  // log W falls with u, at a rate between 0 and 1, so that Newton's steps in log W do not run away.
-  double u =
-      std::min(log_n + scores.log_mgf(f, 1), scores.mean(f) + tau * std::sqrt(2 * log_n) + 1);
-  Sums at = sums(u);
-  for (int i = 0; i < 60; ++i) {
-    const double log_w = std::log(at.W);
-    if (!(std::abs(log_w) > 1e-12)) break;
-    u += std::clamp(log_w * at.W / std::max(at.N[1], 1e-300), -20.0, 20.0);
-    at = sums(u);
-  }
-  const double a = at.N[1], b = 2 - at.N[3] / at.N[2];
-  return {.H = at.N[2] * std::tgamma(b / a) / a,
-          .free_energy = u + kEuler * (1 / a - 1),
-          .place = u,
+  const Place place = place_of(scores, f, log_n);
+  const double a = place.at.N[1], b = 2 - place.at.N[3] / place.at.N[2];
+  return {.H = integral(place.at.N[2], b, a),
+          .free_energy = place.u + kEuler * (1 / a - 1),
+          .place = place.u,
           .rate = a};
+}
+
+double crossover_error(const ScoreModel& scores, double f, double log_n) {
+  const Place place = place_of(scores, f, log_n);
+  if (scores.is_gaussian()) return gaussian_error(place.at, scores.deviation(f));
+  if (!std::isfinite(scores.log_mgf(f, 1))) return std::numeric_limits<double>::quiet_NaN();
+  return layer_error(*scores.layer(), f, log_n, place);
 }
 
 double crossover_entropy(const ScoreModel& scores, double f, double log_n) {

@@ -4,9 +4,11 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <string_view>
 #include <utility>
 
 #include "esscher/base/error.h"
+#include "esscher/scaling/schedule.h"
 
 namespace esscher {
 namespace {
@@ -91,6 +93,16 @@ double best_coefficient(const std::function<double(double)>& distance, double lo
   return 0.5 * (a + b);
 }
 
+// The published families and where their coefficients are looked for.
+struct Published {
+  ScheduleKind kind;
+  double low = 0, high = 0;
+};
+constexpr Published kPublished[] = {{ScheduleKind::constant},       {ScheduleKind::qwen},
+                                    {ScheduleKind::longrope},       {ScheduleKind::sqrt_log, 0, 10},
+                                    {ScheduleKind::ssmax, 0, 4},    {ScheduleKind::yarn, -0.2, 1},
+                                    {ScheduleKind::llama4, -0.2, 2}};
+
 }  // namespace
 
 std::vector<KeptFactor> kept_factors(const ScoreModel& scores, Kept kept, double gap, double train,
@@ -110,32 +122,30 @@ std::vector<FamilyFit> nearest_families(const std::vector<KeptFactor>& factors, 
     if (k.factor && k.L > train * (1 + 1e-9)) known.push_back(k);
   }
   if (known.empty()) return {};
-  const double log_train = std::log(train);
-  using Family = std::function<double(double c, double x)>;  // at log n = x
+  using Family = std::function<double(double c, double n)>;
   const auto distance = [&](const Family& family, double c) {
     double worst = 0;
     for (const KeptFactor& k : known) {
-      worst = std::max(worst, std::abs(family(c, std::log(k.L)) / *k.factor - 1));
+      worst = std::max(worst, std::abs(family(c, k.L) / *k.factor - 1));
     }
     return worst;
   };
   std::vector<FamilyFit> out;
-  const auto fixed = [&](const char* family, const Family& at) {
-    out.push_back({.family = family, .worst = distance(at, 0)});
-  };
-  const auto fitted = [&](const char* family, double low, double high, const Family& at) {
+  const auto fitted = [&](std::string_view family, double low, double high, const Family& at) {
     const double c = best_coefficient([&](double x) { return distance(at, x); }, low, high);
-    out.push_back({.family = family, .c = c, .worst = distance(at, c)});
+    out.push_back({.family = std::string(family), .c = c, .worst = distance(at, c)});
   };
-  fixed("constant", [](double, double) { return 1.0; });
-  fixed("log", [=](double, double x) { return x / log_train; });
-  fixed("sqrt-log", [=](double, double x) { return std::sqrt(x / log_train); });
-  fitted("log-power", -4, 4, [=](double c, double x) { return std::pow(x / log_train, c); });
-  fitted("yarn", -0.2, 1, [=](double c, double x) {
-    const double root = c * (x - log_train) + 1;
-    return root * root;
-  });
-  fitted("llama4", -0.2, 2, [=](double c, double x) { return 1 + c * (x - log_train); });
+  for (const Published& p : kPublished) {
+    const Family at = [&](double c, double n) { return published_factor(p.kind, c, train, n); };
+    if (has_coefficient(p.kind)) {
+      fitted(name(p.kind), p.low, p.high, at);
+    } else {
+      out.push_back({.family = std::string(name(p.kind)), .worst = distance(at, 0)});
+    }
+  }
+  const double log_train = std::log(train);
+  fitted("log-power", -4, 4,
+         [=](double c, double n) { return std::pow(std::log(n) / log_train, c); });
   std::stable_sort(out.begin(), out.end(),
                    [](const FamilyFit& x, const FamilyFit& y) { return x.worst < y.worst; });
   return out;

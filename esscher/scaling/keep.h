@@ -1,12 +1,8 @@
 // Which factor keeps something constant from n0 to n tokens? For a quantity q(f, n) of the weights,
-// the smallest factor f with q(f, n) = q(1, n0), exactly, at each length; and the members of the
-// published families that come closest to these factors:
-//
-//   log        (log n / log n0)^1           (SSMax, Qwen, LongRoPE up to their constant)
-//   sqrt-log   (log n / log n0)^{1/2}
-//   log-power  (log n / log n0)^c           c fitted
-//   yarn       (c log(n/n0) + 1)^2          c fitted
-//   llama4     1 + c log(n/n0)              c fitted (without its steps)
+// the smallest factor f with q(f, n) = q(1, n0), exactly, at each length; and the member of each
+// published family (scaling/schedule.h, with this n0) that comes closest to these factors: of sqrt-log,
+// ssmax, yarn and llama4 that of the best c, while constant, qwen and longrope have one member each. One
+// more family, log-power, is (log n / log n0)^c, which published ones could be compared with.
 #pragma once
 
 #include <optional>
@@ -56,7 +52,7 @@ struct FamilyFit {
 std::vector<KeptFactor> kept_factors(const ScoreModel& scores, Kept kept, double gap, double train,
                                      const std::vector<double>& lengths);
 
-// Families by rising distance; empty unless some length beyond `train` has a factor.
+// Families by rising distance, one row each; empty unless some length beyond `train` has a factor.
 std::vector<FamilyFit> nearest_families(const std::vector<KeptFactor>& factors, double train);
 
 }  // namespace esscher

@@ -141,6 +141,7 @@ ScalingRow scaling_row(const ScoreModel& scores, const Schedule& schedule, doubl
     row.crossover_H = all.H;
     row.crossover_needle = all.needle(needle_score);
     row.crossover_entropy = crossover_entropy(scores, f, log_L) / log_L;
+    row.crossover_error = crossover_error(scores, f, log_L);
   }
   row.predicted_error = predicted_error(scores, f, log_L, at);
   row.predicted_H_median =

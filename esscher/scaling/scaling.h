@@ -53,6 +53,7 @@ struct ScalingRow {
   double crossover_needle = 0;
   std::optional<double> error = {};
   double predicted_error = 0;
+  std::optional<double> crossover_error = {};  // runs that are older have none
   Phase phase = Phase::averaging;
   double freezing_multiple = 0;
   double averaging_multiple = 0;
@@ -82,6 +83,7 @@ struct ScalingRow {
     column("crossover_needle", row.crossover_needle, "", "the same for all phases");
     column("error", row.error, "", "D(L) of the layer; of Gaussian scores E(S - tau^2)^2 / tau^2");
     column("predicted_error", row.predicted_error, "", "the same by asymptotics");
+    column("crossover_error", row.crossover_error, "", "the same for all phases");
     column("phase", row.phase, "", "averaging, intermediate or frozen");
     column("freezing_multiple", row.freezing_multiple, "", "times this factor, weights freeze");
     column("averaging_multiple", row.averaging_multiple, "", "times this factor, averaging ends");

@@ -52,6 +52,24 @@ bool has_training_length(ScheduleKind kind) {
          kind == ScheduleKind::longrope;
 }
 
+double published_factor(ScheduleKind kind, double c, double n0, double n) {
+  const double log_n = std::log(n), log_train = std::log(n0);
+  const double grown = std::max(0.0, log_n - log_train);
+  switch (kind) {
+    case ScheduleKind::constant: return 1;
+    case ScheduleKind::sqrt_log: return c * std::sqrt(log_n);
+    case ScheduleKind::log:
+    case ScheduleKind::ssmax: return c * log_n;
+    case ScheduleKind::qwen:
+    case ScheduleKind::longrope: return 1 + grown / log_train;
+    case ScheduleKind::yarn: return (c * grown + 1) * (c * grown + 1);
+    case ScheduleKind::llama4: return 1 + c * std::log1p(std::floor((n + 1) / n0));
+    case ScheduleKind::table:
+    case ScheduleKind::formula: break;
+  }
+  throw_argument("schedule", "kind", std::string(name(kind)), "a published form");
+}
+
 Schedule::Schedule(ScheduleOptions options) : options_(std::move(options)) {
   const ScheduleKind kind = options_.kind;
   const std::string word(esscher::name(kind));
@@ -68,7 +86,6 @@ Schedule::Schedule(ScheduleOptions options) : options_(std::move(options)) {
   if (!(train_ > 1 && std::isfinite(train_))) {
     throw_argument("schedule", "train", to_text(train_), "a length > 1");
   }
-  log_train_ = std::log(train_);
   if (kind == ScheduleKind::table) check_table(options_.table);
   if (kind == ScheduleKind::formula) formula_ = parse_expression(options_.formula);
   name_ = word;
@@ -78,21 +95,10 @@ Schedule::Schedule(ScheduleOptions options) : options_(std::move(options)) {
 }
 
 double Schedule::factor(double n) const {
-  const double log_n = std::log(n);
-  const double ratio = log_n - log_train_, grown = std::max(0.0, ratio);
-  double out = 1;
-  switch (options_.kind) {
-    case ScheduleKind::constant: break;
-    case ScheduleKind::sqrt_log: out = c_ * std::sqrt(log_n); break;
-    case ScheduleKind::log:
-    case ScheduleKind::ssmax: out = c_ * log_n; break;
-    case ScheduleKind::qwen:
-    case ScheduleKind::longrope: out = 1 + grown / log_train_; break;
-    case ScheduleKind::yarn: out = (c_ * grown + 1) * (c_ * grown + 1); break;
-    case ScheduleKind::llama4: out = 1 + c_ * std::log1p(std::floor((n + 1) / train_)); break;
-    case ScheduleKind::table: out = between(options_.table, log_n); break;
-    case ScheduleKind::formula: out = formula_(n); break;
-  }
+  const ScheduleKind kind = options_.kind;
+  const double out = kind == ScheduleKind::table     ? between(options_.table, std::log(n))
+                     : kind == ScheduleKind::formula ? formula_(n)
+                                                     : published_factor(kind, c_, train_, n);
   if (!(out >= 0 && std::isfinite(out))) {
     throw_argument("schedule", name_, to_text(out), "a factor >= 0 at n = " + brief(n));
   }

@@ -56,6 +56,10 @@ constexpr auto enum_names(ScheduleKind) {
 bool has_coefficient(ScheduleKind kind);
 bool has_training_length(ScheduleKind kind);
 
+// The factor of a published form at n >= 1 tokens, for any c; kinds without a formula (table, formula) are
+// an ArgumentError.
+double published_factor(ScheduleKind kind, double c, double n0, double n);
+
 struct SchedulePoint {
   double n = 1;
   double factor = 1;
@@ -83,7 +87,7 @@ class Schedule {
  private:
   ScheduleOptions options_;
   double c_ = 1;
-  double train_ = 1, log_train_ = 0;
+  double train_ = 1;
   std::function<double(double)> formula_ = {};
   std::string name_;
 };

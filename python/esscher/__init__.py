@@ -105,7 +105,7 @@ from .random import Stream
 from .progress import set_progress
 from .risk_tables import RiskTable, risk_table
 from .runs import Figure, Run, load
-from .scaling import KeptFactors, Scaling, kept_factors, scaling
+from .scaling import KeptFactors, Scaling, TokenLaw, kept_factors, scaling
 from .sweeps import Sweep, sweep
 from .tables import Row, Rows
 from .threads import set_thread_count, thread_count
@@ -138,6 +138,7 @@ __all__ = [
     "Scaling",
     "kept_factors",
     "KeptFactors",
+    "TokenLaw",
     "ConfigError",
     "Diagnoses",
     "DimensionError",

@@ -17,10 +17,11 @@ from .progress import Progress
 from .models import Comparison, comparison_of
 from .random import as_seed
 from .results import Result as Base
+from .scaling import TokenLaw
 from .tables import Rows
 from .train import Training, training_of
 
-Result = Union[Flow, Comparison, Training, Risks, Concentration]
+Result = Union[Flow, Comparison, Training, Risks, Concentration, TokenLaw]
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +93,7 @@ class Preset:
         shard: str = "",
         progress: Progress = None,
     ) -> Result:
-        """Computes it: a Flow, Comparison, Training, Risks or Concentration, by its verb.
+        """Computes it: a Flow, Comparison, Training, Risks, Concentration or TokenLaw, by its verb.
 
         ``out`` makes the run that ``esscher VERB --preset NAME --out`` makes; either resumes it.
         changes: {"table.key": value}, as ``--set`` of the program; an unknown key is a ConfigError.
@@ -113,6 +114,8 @@ class Preset:
             return training_of(found)
         if self.verb == "icl risk":
             return Risks(Rows(found))
+        if self.verb == "scaling":
+            return TokenLaw(Rows(found), self.config(changes)["tokens"]["kind"])
         return concentration_of(found)
 
     @helpful
@@ -142,6 +145,8 @@ def presets() -> List[Preset]:
     bohbot-rates             concentration
     boursier-boyer           icl train
     boursier-boyer-released  icl train
+    bruno-2605.08505         scaling
+    chen-2510.05554          scaling
     gabet-classification     icl risk
     gabet-denoising-one      icl risk
     gabet-denoising-two      icl risk

@@ -91,6 +91,45 @@ class KeptFactors(Result):
         return f"KeptFactors({self.quantity} of L = {self.train:g}, {len(self.rows)} lengths{near})"
 
 
+@dataclass(frozen=True, eq=False)
+class TokenLaw(Result):
+    """A token law of the literature beside its limit formulas: ``rows`` have the keys of ``esscher scaling --json``.
+
+    ``preset(NAME).run()`` of a preset for ``scaling`` gives it. ``kind`` is "equiangular" or "sphere".
+
+    >>> import esscher as es
+    >>> found = es.preset("chen-2510.05554").run({"tokens.lengths": [10**15]})
+    >>> [round(row.predicted_inner_product - row.inner_product, 3) for row in found.rows]
+    [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    """
+
+    rows: Rows
+    kind: str
+
+    def _table(self) -> Rows:
+        return self.rows
+
+    def _axes(self) -> List[str]:
+        return ["L", "gamma" if self.kind == "equiangular" else "kappa"]
+
+    def _curves(self) -> Curves:
+        """The two shortest prompts and the longest over the parameter, beside the limit."""
+        if self.kind == "equiangular":
+            x, y, title = "gamma", "inner_product", "inner product of new tokens"
+        else:
+            x, y, title = "kappa", "H", "E sum of squared weights"
+        lengths = sorted(set(self.rows["L"]))
+        curves = []
+        for L in sorted({*lengths[:2], lengths[-1]}):
+            rows = [row for row in self.rows if row.L == L]
+            curves.append(Curve(f"L = {L:g}", [row[x] for row in rows], [row[y] for row in rows]))
+        curves.append(Curve("limit", [row[x] for row in rows], [row["predicted_" + y] for row in rows]))
+        return Curves(f"{self.kind} tokens", x, title, curves, group="tokens", log_x=x == "kappa")
+
+    def __repr__(self) -> str:
+        return f"TokenLaw({self.kind}, {len(self.rows)} rows)"
+
+
 def _lengths(lengths: Optional[Iterable[float]], log_lengths: Optional[Iterable[float]]) -> List[float]:
     if (lengths is None) == (log_lengths is None):
         raise ArgumentError("scaling: give either lengths or log_lengths")

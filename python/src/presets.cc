@@ -9,6 +9,7 @@
 #include "esscher/config/icl.h"
 #include "esscher/config/layer.h"
 #include "esscher/config/sweep.h"
+#include "esscher/config/tokens.h"
 #include "esscher/config/train.h"
 #include "esscher/paper/preset_claims.h"
 #include "results.h"
@@ -108,6 +109,20 @@ py::object run_risk_preset(const Config& config, std::uint64_t seed, py::object&
   return list_of(long_call([&] { return layer_risk_rows(problem); }, outlet));
 }
 
+py::object run_scaling_preset(const Config& config, py::object& where) {
+  const PublishedTokens tokens = read_published_tokens(config.root());
+  allow_preset(config.root());
+  if (!where.is_none() && !where["out"].is_none()) {
+    throw CapabilityError(
+        "run: Python makes no run of scaling; keep its result with save(), or use the program");
+  }
+  Outlet outlet = outlet_of(config, "scaling", where);
+  if (tokens.kind == TokenKind::equiangular) {
+    return list_of(long_call([&] { return compute_here(equiangular_cells(tokens)); }, outlet));
+  }
+  return list_of(long_call([&] { return compute_here(sphere_cells(tokens)); }, outlet));
+}
+
 // The result of the verb the preset is meant for.
 py::object run(const std::string& name, const std::string& verb, const Assignments& assignments,
                std::uint64_t seed, py::object where) {
@@ -115,6 +130,7 @@ py::object run(const std::string& name, const std::string& verb, const Assignmen
   if (verb == "icl flow") return run_flow_preset(config, seed, where);
   if (verb == "icl compare") return run_compare_preset(config, seed, where);
   if (verb == "icl risk") return run_risk_preset(config, seed, where);
+  if (verb == "scaling") return run_scaling_preset(config, where);
   if (verb == "icl train") return run_train_preset(config, seed, where);
   if (verb == "concentration") return run_concentration_preset(config, seed, where);
   throw CapabilityError("preset " + name + " is for '" + verb +

@@ -16,6 +16,7 @@ SHORT = {
     "icl train": {"train.steps": 20, "train.length": 10, "train.curve_block": 10},
     "icl risk": {"sweep.lengths": [es.inf], "flow.log2_nodes": 6},
     "concentration": {"sweep.lengths": [10, 100, 1000]},
+    "scaling": {"tokens.lengths": [100, 10000]},
 }
 KINDS = {
     "icl flow": es.Flow,
@@ -23,6 +24,7 @@ KINDS = {
     "icl train": es.Training,
     "icl risk": es.Risks,
     "concentration": es.Concentration,
+    "scaling": es.TokenLaw,
 }
 NAMES = [p.name for p in es.presets()]
 
@@ -48,7 +50,7 @@ def test_a_short_version_runs(name):
     ["zfb-shifts", "zhang-saxe-merged", "zhang-saxe-separate", "bohbot-rates", "ahn-2306.00297", "audit-suite",
      "bohbot-moments", "lu-2405.11751", "gabet-classification", "gabet-denoising-one", "gabet-denoising-two",
      "gabet-residual", "raventos-2306.15063", "single-index-hermite2", "single-index-sign", "smart-clusters",
-     "smart-linear", "smart-sphere"],
+     "smart-linear", "smart-sphere", "bruno-2605.08505", "chen-2510.05554"],
 )
 def test_claims_of_the_sources_hold(name):
     found = es.preset(name).check()
@@ -66,6 +68,8 @@ def test_claims_of_the_sources_hold(name):
         ("smart-clusters", {"attention.U": 3.0}),
         ("smart-linear", {"attention.U": 0.2}),
         ("smart-sphere", {"attention.U": 9.0}),
+        ("bruno-2605.08505", {"tokens.kappa": [3.0, 4.0]}),  # neither few nor many tokens in reach
+        ("chen-2510.05554", {"tokens.lengths": [1000]}),  # far from the limit
     ],
 )
 def test_claims_about_tasks_fail_where_they_are_false(name, changes):
@@ -104,7 +108,7 @@ def without_status(row):
     return {key: value for key, value in row.items() if key != "not_finite"}
 
 
-@pytest.mark.parametrize("name", ["zfb-shifts", "audit-d4", "he-2503.12734"])
+@pytest.mark.parametrize("name", ["zfb-shifts", "audit-d4", "he-2503.12734", "bruno-2605.08505", "chen-2510.05554"])
 def test_the_program_gives_the_same_numbers(program, name):
     p = es.preset(name)
     mine = p.run(SHORT[p.verb], seed=3)
@@ -116,6 +120,8 @@ def test_the_program_gives_the_same_numbers(program, name):
     elif isinstance(mine, es.Comparison):
         assert [as_json(row) for row in mine.rows] == [without_status(row) for row in theirs["rows"]]
         assert [as_json(row) for row in mine.path] == [without_status(row) for row in theirs["path"]]
+    elif isinstance(mine, es.TokenLaw):
+        assert [dict(row) for row in mine.rows] == theirs["rows"] and mine.kind == theirs["tokens"]
     else:
         assert [row["loss"] for row in theirs["loss"]] == [p.loss for p in mine.curve]
         assert theirs["parameters"]["heads"][0]["U"] == mine.heads[0].U.tolist()

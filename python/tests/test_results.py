@@ -32,6 +32,7 @@ RESULTS = {
     "claims": es.preset("zfb-shifts").check(),
     "kept": es.kept_factors(1.0, "ess", train=100, lengths=[100, 1000]),
     "scaling": es.scaling(1.0, [10, 100]),
+    "token law": es.preset("bruno-2605.08505").run({"tokens.lengths": [100, 10000]}),
     "moments": es.output_moments(MU, HEAD, [20, 40, 80], replicates=4),
     "universal": es.universal(100, 1.0),
     "prompt gradients": es.mean_square_error(MU, HEAD, [1.0, 0.0], 20, gradient=True)[1],

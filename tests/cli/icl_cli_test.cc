@@ -442,7 +442,8 @@ TEST_F(Icl, EveryPresetRunsShortenedByName) {
       {"icl flow", "--set flow.t_end=1 --set flow.log2_nodes=6 --set flow.draws=50"},
       {"icl compare", "--length 10 --set flow.log2_nodes=6 --set flow.points=5"},
       {"icl risk", "--length inf --set flow.log2_nodes=6"},
-      {"concentration", "--set 'sweep.lengths=[10,100,1000]'"}};
+      {"concentration", "--set 'sweep.lengths=[10,100,1000]'"},
+      {"scaling", "--set 'tokens.lengths=[10,100]'"}};
   const Json list = json("presets").at("presets");
   EXPECT_GE(list.size(), 9u);
   for (const Json& preset : list) {
@@ -455,6 +456,8 @@ TEST_F(Icl, EveryPresetRunsShortenedByName) {
       EXPECT_EQ(document.at("status"), "t_end") << name;
     } else if (verb == "icl risk") {  // the layer, bayes, affine and linear
       EXPECT_EQ(document.at("rows").size(), 4u) << name;
+    } else if (verb == "scaling") {  // seven parameters at two lengths
+      EXPECT_EQ(document.at("rows").size(), 14u) << name;
     } else if (name == "audit-suite") {  // output and two Jacobians
       EXPECT_EQ(document.at("rows").size(), 9u);
     } else {

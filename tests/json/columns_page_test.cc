@@ -13,6 +13,7 @@
 #include "esscher/paper/papers.h"
 #include "esscher/risk/risk_rows.h"
 #include "esscher/risk/temperature.h"
+#include "esscher/scaling/published_tokens.h"
 #include "esscher/scaling/scaling.h"
 #include "esscher/training/chain.h"
 #include "esscher/training/flow_rows.h"
@@ -65,6 +66,8 @@ std::string columns_page() {
   add_rows(page, "`concentration`, rows of the result", columns_of<StudyRow>());
   add_rows(page, "`concentration --sigma-sweep`", columns_of<SigmaPoint>());
   add_rows(page, "`scaling`", columns_of<ScalingRow>());
+  add_rows(page, "`scaling`, equiangular tokens", columns_of<EquiangularRow>());
+  add_rows(page, "`scaling`, tokens on a sphere", columns_of<SphereRow>());
   add_rows(page, "`model`", columns_of<EffectRow>());
   add_rows(page, "`heads`", columns_of<HeadDiagnosis>());
   add_rows(page, "`icl risk`", columns_of<RiskRow>());

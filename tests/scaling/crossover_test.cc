@@ -138,6 +138,58 @@ TEST(Predictions, OfTheErrorTendToIt) {
   }
 }
 
+// One formula for all phases: at every c within 16 % from 100 tokens on, 10 % from 10^4, 2.5 % at 10^15.
+TEST(Crossover, ErrorMeetsTheExactOneInAllPhases) {
+  const ScoreModel scores = ScoreModel::gaussian(1);
+  for (const double c : kCs) {
+    const Schedule schedule({.kind = ScheduleKind::sqrt_log, .c = c});
+    for (const double L : {1e2, 1e4, 1e8, 1e15}) {
+      const ScalingRow row = scaling_row(scores, schedule, L, {.draws = 0});
+      ASSERT_TRUE(row.error && row.crossover_error);
+      const double allowed = L < 1e4 ? 0.16 : L < 1e8 ? 0.1 : L < 1e15 ? 0.05 : 0.025;
+      EXPECT_NEAR(*row.crossover_error / *row.error, 1, allowed) << c << " " << L;
+    }
+  }
+}
+
+// Immense prompts, where a direct sum over scores would lose all digits to cancellation.
+TEST(Crossover, ErrorOfImmensePrompts) {
+  for (const double decades : {60.0, 250.0}) {
+    const double x = decades * kTen;
+    const double low = std::sqrt(0.25 * x), high = 3 * std::sqrt(x);
+    EXPECT_NEAR(crossover_error(ScoreModel::gaussian(low), 1, x) /
+                    ((1 + low * low) * std::exp(low * low - x)),
+                1, 1e-6);
+    EXPECT_NEAR(
+        crossover_error(ScoreModel::gaussian(high), 1, x) / std::pow(high - std::sqrt(2 * x), 2), 1,
+        0.05);
+  }
+}
+
+// A layer that reads the coordinate that its scores are made of has the error of Gaussian scores; coins
+// and a reading of both coordinates have that of the exact engine.
+TEST(Crossover, ErrorServesLayers) {
+  const Matrix I = Matrix::Identity(2, 2);
+  const Attention along = Attention::from_uv(I, Matrix{{1.0, 0.0}});
+  const ScoreModel plain = ScoreModel::gaussian(1.3);
+  const ScoreModel layer = ScoreModel::layer({Gaussian(I), along, Vector{{1.3, 0.0}}});
+  const Matrix V{{0.3, -1.0}, {0.8, 0.5}};
+  const ScoreModel coins =
+      ScoreModel::layer({Rademacher(2), Attention::from_uv(I, V), Vector{{1.3, 0.7}}});
+  for (const double f : {0.5, 1.0, 2.0, 3.0}) {
+    for (const double n : {1e3, 1e6, 1e12}) {
+      const double x = std::log(n);
+      EXPECT_NEAR(crossover_error(layer, f, x) / crossover_error(plain, f, x), 1, 1e-6)
+          << f << " " << n;
+      EXPECT_NEAR(crossover_error(coins, f, x) / *coins.weights(f, n).error, 1, 0.06)
+          << f << " " << n;
+    }
+  }
+  const ScoreModel nothing = ScoreModel::layer(
+      {Gaussian(I), Attention::from_uv(I, Matrix::Zero(1, 2)), Vector{{1.3, 0.0}}});
+  EXPECT_EQ(crossover_error(nothing, 1, 5), 0);
+}
+
 TEST(Predictions, OfTheMedianMeetIt) {
   for (const double decades : {3.0, 8.0, 60.0, 200.0}) {
     for (const double c : {0.3, 0.8, 1.2, 1.6, 3.0}) {

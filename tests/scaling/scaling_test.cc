@@ -195,6 +195,41 @@ TEST(Keep, FamiliesFindThemselves) {
   EXPECT_TRUE(nearest_families({}, 4096).empty());
 }
 
+// Factors of each published schedule, with its steps, have that family at no distance, and every family a
+// row; the others are as far as the worst length says.
+TEST(Keep, EveryPublishedFamilyHasARow) {
+  constexpr double kTrain = 5000;
+  for (const auto& [kind, word] : enum_names(ScheduleKind()).table) {
+    if (kind == ScheduleKind::table || kind == ScheduleKind::formula) continue;
+    ScheduleOptions options{.kind = kind};
+    if (has_coefficient(kind)) options.c = 0.17;
+    if (has_training_length(kind)) options.train = kTrain;
+    const Schedule schedule(options);
+    std::vector<KeptFactor> factors;
+    for (const double n : {6e3, 14e3, 3e5, 1e7}) {
+      factors.push_back({.L = n, .factor = schedule.factor(n)});
+    }
+    const auto families = nearest_families(factors, kTrain);
+    EXPECT_EQ(families.size(), 8U);
+    // log is the form of ssmax.
+    const std::string own = kind == ScheduleKind::log ? "ssmax" : std::string(word);
+    bool found = false;
+    for (const FamilyFit& fit : families) {
+      if (fit.family == own) {
+        found = true;
+        EXPECT_LT(fit.worst, 1e-7) << word;
+        EXPECT_NEAR(fit.c.value_or(0.17), 0.17, 1e-6) << word;
+      }
+      if (fit.family == "constant") {
+        double worst = 0;
+        for (const KeptFactor& k : factors) worst = std::max(worst, std::abs(1 / *k.factor - 1));
+        EXPECT_EQ(fit.worst, worst) << word;
+      }
+    }
+    EXPECT_TRUE(found) << word;
+  }
+}
+
 TEST(Boundary, FiniteLengthsTendToTheLimit) {
   double last = 1;
   for (const double decades : {3.0, 15.0, 100.0}) {

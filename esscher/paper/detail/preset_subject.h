@@ -61,4 +61,8 @@ void denoised_subspace(Subject& subject);
 void denoised_sphere(Subject& subject);
 void denoised_clusters(Subject& subject);
 
+// Checks of token laws under growing scores (preset_claims_scaling.cc).
+void equiangular_scale(Subject& subject);
+void sphere_scale_is_critical(Subject& subject);
+
 }  // namespace esscher::paper
