@@ -99,8 +99,8 @@ class TokenLaw(Result):
 
     >>> import esscher as es
     >>> found = es.preset("chen-2510.05554").run({"tokens.lengths": [10**15]})
-    >>> [round(row.predicted_inner_product - row.inner_product, 3) for row in found.rows]
-    [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    >>> max(abs(row.predicted_inner_product - row.inner_product) for row in found.rows) < 1e-4
+    True
     """
 
     rows: Rows
