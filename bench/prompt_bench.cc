@@ -28,23 +28,24 @@ using namespace esscher;
 std::vector<std::pair<std::string, AnyMeasure>> laws() {
   const Matrix I = Matrix::Identity(4, 4), I3 = Matrix::Identity(3, 3);
   const Matrix mixing = 0.5 * Matrix::Ones(4, 16) + Matrix::Identity(4, 16);
-  return {{"gaussian", Gaussian(I)},
-          {"mixture", Mixture(Vector{{0.3, 0.7}}, {Gaussian(Vector::Ones(4), I), Gaussian(0.5 * I)})},
-          {"sphere", Sphere(4, 2)},
-          {"ball", Ball(4, 2)},
-          {"rademacher", Rademacher(4)},
-          {"16 signs mixed", Affine(Vector::Zero(4), mixing, Rademacher(16))},
-          {"uniform", Uniform(4)},
-          {"laplace b = 0.3", Laplace(4, 0.3)},
-          {"laplace b = 0.6", Laplace(4, 0.6)},
-          {"3000 tokens", Empirical(Gaussian(I).sample(Stream(1), 3000).tokens())},
-          {"elliptical", Elliptical(I, gamma_scales(2, 3))},
-          {"single_index tanh", SingleIndex(I3, Vector::Ones(3), Link(LinkName::tanh), 0.1)},
-          {"single_index relu", SingleIndex(I3, Vector::Ones(3), Link(LinkName::relu), 0.1)},
-          {"sphere with noise", Sum({Sphere(4, 2), Gaussian(0.1 * I)})},
-          {"student nu = 2.5", Student(2.5, I)},
-          {"student nu = 5", Student(5, I)},
-          {"student nu = 30", Student(30, I)}};
+  return {
+      {"gaussian", Gaussian(I)},
+      {"mixture", Mixture(Vector{{0.3, 0.7}}, {Gaussian(Vector::Ones(4), I), Gaussian(0.5 * I)})},
+      {"sphere", Sphere(4, 2)},
+      {"ball", Ball(4, 2)},
+      {"rademacher", Rademacher(4)},
+      {"16 signs mixed", Affine(Vector::Zero(4), mixing, Rademacher(16))},
+      {"uniform", Uniform(4)},
+      {"laplace b = 0.3", Laplace(4, 0.3)},
+      {"laplace b = 0.6", Laplace(4, 0.6)},
+      {"3000 tokens", Empirical(Gaussian(I).sample(Stream(1), 3000).tokens())},
+      {"elliptical", Elliptical(I, gamma_scales(2, 3))},
+      {"single_index tanh", SingleIndex(I3, Vector::Ones(3), Link(LinkName::tanh), 0.1)},
+      {"single_index relu", SingleIndex(I3, Vector::Ones(3), Link(LinkName::relu), 0.1)},
+      {"sphere with noise", Sum({Sphere(4, 2), Gaussian(0.1 * I)})},
+      {"student nu = 2.5", Student(2.5, I)},
+      {"student nu = 5", Student(5, I)},
+      {"student nu = 30", Student(30, I)}};
 }
 
 void one_query(benchmark::State& state, const AnyMeasure& mu) {

@@ -10,70 +10,69 @@
 #include "esscher/estimate/moments.h"
 #include "esscher/risk/carriers.h"
 #include "esscher/risk/closed_form.h"
+#include "esscher/risk/detail/node_letters.h"
 #include "esscher/risk/query_risk.h"
 
 namespace esscher {
 namespace {
 
-constexpr Index kBlock = 256;  // nodes per unit of parallel work; part of the result's rounding
+using detail::LetterBlock;
+using detail::LetterMaps;
+using detail::NodeRows;
+
+constexpr Index kBlock = NodeRows::kBlock;
+// Blocks per unit of parallel work; part of the result's rounding.
+constexpr Index kUnit = 4;
+
+std::int64_t units(const NodeRows& nodes) { return (nodes.blocks() + kUnit - 1) / kUnit; }
+
+// visit(first slot, letters) for the blocks of a unit.
+template <class Visit>
+void for_blocks(const NodeRows& nodes, const LetterMaps& maps, std::int64_t unit,
+                const Visit& visit) {
+  LetterBlock letters(maps.d);
+  const Index end = std::min(nodes.blocks(), (unit + 1) * kUnit);
+  for (Index block = unit * kUnit; block < end; ++block) {
+    make_letters(nodes, maps, block, letters);
+    visit(block, letters);
+  }
+}
+
+// tau^2 as the tables take it. Rounding may leave less than 0.
+double not_negative(double tau2) { return std::max(0.0, tau2); }
 
 }  // namespace
 
 struct SoftmaxRisk::Impl {
-  Impl(LinearRegressionTask given, NodeTables of_length)
-      : task(std::move(given)), tables(std::move(of_length)) {}
+  Impl(LinearRegressionTask given, NodeTables of_length, const RegressionNodes& at)
+      : task(std::move(given)),
+        tables(std::move(of_length)),
+        count(at.x.rows()),
+        nodes(at.w, at.x, at.weight, task.prompt_cov, task.noise_variance) {}
+
+  // A table for the largest tau of all nodes.
+  [[nodiscard]] NodeFunctionTable table(const LetterMaps& maps) const {
+    Vector largest = Vector::Zero(units(nodes));
+    parallel_for(largest.size(), [&](std::int64_t unit) {
+      for_blocks(nodes, maps, unit, [&](Index, LetterBlock& letters) {
+        const Eigen::Map<const Vector> tau2(letters.tau2(), kBlock);
+        const double most = tau2.allFinite() ? tau2.maxCoeff() : HUGE_VAL;
+        largest(unit) = std::max(largest(unit), most);
+      });
+    });
+    const double most = largest.maxCoeff();
+    if (!std::isfinite(most)) {
+      throw DomainError("softmax_risk: U or r is not finite or too large");
+    }
+    return tables.up_to(std::sqrt(most));
+  }
 
   LinearRegressionTask task;
   NodeTables tables;
   double control = 0;
-  Matrix X, SW;             // [n,d]: queries; rows Sigma w
-  Vector y, label, weight;  // [n]: w'x; w'Sigma w + sig2
+  Index count;
+  NodeRows nodes;
 };
-
-namespace {
-
-// (U, r) in the letters of the header at all nodes. They are made in blocks, in parallel, so that
-// what one block needs stays in cache.
-struct Letters {
-  Letters(const Matrix& S, const Matrix& X, const Matrix& SW, const Vector& label,
-          const Readout& at)
-      : v_y(at.r(S.rows())), Svx(S * at.r.head(S.rows())) {
-    const Index n = X.rows(), d = S.rows();
-    SAX.resize(n, d);
-    for (Vector* letter : {&bx, &ga_y, &gr_y, &tau2, &g, &q}) letter->resize(n);
-    const Matrix alpha_t = at.U.topLeftCorner(d, d).transpose(), Sa_t = alpha_t * S;
-    const Vector beta = at.U.row(d).head(d), v_x = at.r.head(d);
-    const double v_xSvx = v_x.dot(Svx);
-    parallel_for((n + kBlock - 1) / kBlock, [&](std::int64_t block) {
-      const Index first = block * kBlock, size = std::min(kBlock, n - first);
-      const auto x = X.middleRows(first, size), sw = SW.middleRows(first, size);
-      const auto of_block = [&](Vector& letter) { return letter.segment(first, size); };
-      const auto labels = label.segment(first, size);
-      const Matrix AX = x * alpha_t, sax = x * Sa_t;
-      const Vector b = x * beta, swa = sw.cwiseProduct(AX).rowwise().sum(), swv = sw * v_x;
-      const Vector gay = swa + labels.cwiseProduct(b), gry = swv + v_y * labels;
-      SAX.middleRows(first, size) = sax;
-      of_block(bx) = b;
-      of_block(ga_y) = gay;
-      of_block(gr_y) = gry;
-      of_block(tau2) =
-          (AX.cwiseProduct(sax).rowwise().sum() + b.cwiseProduct(swa) + b.cwiseProduct(gay))
-              .cwiseMax(0.0);
-      of_block(g) = sax * v_x + swv.cwiseProduct(b) + v_y * gay;
-      of_block(q) = (v_xSvx + v_y * (swv + gry).array()).matrix();
-    });
-    if (!tau2.allFinite()) throw DomainError("softmax_risk: U or r is not finite or too large");
-  }
-
-  double v_y;
-  Vector Svx;
-  Matrix SAX;         // [n,d]: Sigma alpha x
-  Vector bx;          // [n]: beta'x
-  Vector ga_y, gr_y;  // [n]: last entries of G a and G r
-  Vector tau2, g, q;  // [n]
-};
-
-}  // namespace
 
 double default_control(std::int64_t L) {
   return std::max(0.0, 1.0 - 50.0 / static_cast<double>(L));
@@ -89,19 +88,13 @@ SoftmaxRisk::SoftmaxRisk(const LinearRegressionTask& task, std::int64_t L, Regre
     : SoftmaxRisk(task, NodeTables(L), std::move(nodes), control) {}
 
 SoftmaxRisk::SoftmaxRisk(const LinearRegressionTask& task, NodeTables tables, RegressionNodes nodes,
-                         std::optional<double> control)
-    : impl_(std::make_unique<Impl>(task, std::move(tables))) {
-  const std::int64_t L = impl_->tables.length();
+                         std::optional<double> control) {
+  const std::int64_t L = tables.length();
   task.check();
   if (L < 1) throw_argument("softmax_risk", "length", std::to_string(L), "an integer >= 1");
   check_dimension("softmax_risk", "nodes", nodes.w.cols(), task.dim);
-  Impl& m = *impl_;
-  m.control = control.value_or(default_control(L));
-  m.X = std::move(nodes.x);
-  m.weight = std::move(nodes.weight);
-  m.SW = nodes.w * task.prompt_cov;
-  m.y = nodes.w.cwiseProduct(m.X).rowwise().sum();
-  m.label = m.SW.cwiseProduct(nodes.w).rowwise().sum().array() + task.noise_variance;
+  impl_ = std::make_unique<Impl>(task, std::move(tables), nodes);
+  impl_->control = control.value_or(default_control(L));
 }
 
 SoftmaxRisk::~SoftmaxRisk() = default;
@@ -113,13 +106,24 @@ std::int64_t SoftmaxRisk::length() const { return impl_->tables.length(); }
 NodeShares SoftmaxRisk::shares(const Readout& at) const {
   const Impl& m = *impl_;
   check_readout(m.task, at);
-  const Letters l(m.task.prompt_cov, m.X, m.SW, m.label, at);
-  const NodeFunctionTable table = m.tables.up_to(std::sqrt(l.tau2.maxCoeff()));
-  NodeShares out{Vector(m.X.rows()), Vector(m.X.rows())};
-  for (Index i = 0; i < m.X.rows(); ++i) {
-    const double half = 0.5 * m.weight(i), miss = l.g(i) - m.y(i);
-    out.limit(i) = half * miss * miss;
-    out.excess(i) = half * node_error(table.at_tau2(l.tau2(i)), 0, l.g(i), l.q(i), m.y(i)).value;
+  const LetterMaps maps(m.task.prompt_cov, at);
+  const NodeFunctionTable table = m.table(maps);
+  Vector limit(m.nodes.blocks() * kBlock), excess(limit.size());
+  parallel_for(units(m.nodes), [&](std::int64_t unit) {
+    for_blocks(m.nodes, maps, unit, [&](Index block, LetterBlock& l) {
+      for (Index i = 0, k = block * kBlock; i < kBlock; ++i, ++k) {
+        const double y = m.nodes.target()[k], miss = l.g()[i] - y;
+        const double half = 0.5 * m.nodes.weight()[k];
+        const NodeFunctions u = table.at_tau2(not_negative(l.tau2()[i]));
+        limit(k) = half * miss * miss;
+        excess(k) = half * node_error(u, 0, l.g()[i], l.q()[i], y).value;
+      }
+    });
+  });
+  NodeShares out{Vector(m.count), Vector(m.count)};
+  for (Index i = 0; i < m.count; ++i) {
+    out.limit(i) = limit(m.nodes.slot(i));
+    out.excess(i) = excess(m.nodes.slot(i));
   }
   return out;
 }
@@ -127,46 +131,35 @@ NodeShares SoftmaxRisk::shares(const Readout& at) const {
 double SoftmaxRisk::operator()(const Readout& at, Readout* gradient) const {
   const Impl& m = *impl_;
   check_readout(m.task, at);
-  const Index d = m.task.dim, n = m.X.rows();
-  // tau^2, g, q for all nodes first: the range of tau decides the table.
-  const Letters l(m.task.prompt_cov, m.X, m.SW, m.label, at);
-  const NodeFunctionTable table = m.tables.up_to(std::sqrt(l.tau2.maxCoeff()));
+  const Index d = m.task.dim;
+  // tau^2 of all nodes first: its range decides the table. Letters are made again, which takes less time
+  // than to keep them.
+  const LetterMaps maps(m.task.prompt_cov, at);
+  const NodeFunctionTable table = m.table(maps);
 
   struct Sums {
     double risk = 0;
     Readout slope;
   };
-  std::vector<Sums> sums(static_cast<std::size_t>((n + kBlock - 1) / kBlock));
-  parallel_for(static_cast<std::int64_t>(sums.size()), [&](std::int64_t block) {
-    const Index first = block * kBlock, size = std::min(kBlock, n - first);
-    Sums& sum = sums[block];
-    Vector d_g(size), d_t(size), d_q(size);
-    for (Index i = 0; i < size; ++i) {
-      const Index k = first + i;
-      const NodeError e =
-          node_error(table.at_tau2(l.tau2(k)), 1 - m.control, l.g(k), l.q(k), m.y(k));
-      sum.risk += m.weight(k) * e.value;
-      d_g(i) = m.weight(k) * e.d_g;
-      d_t(i) = m.weight(k) * 2 * e.d_tau2;
-      d_q(i) = m.weight(k) * 2 * e.d_q;
-    }
-    if (gradient == nullptr) return;
-    const auto rows = [&](const auto& matrix) { return matrix.middleRows(first, size); };
-    const auto X = rows(m.X);
-    // d/da = d_g G r + d_t G a,   d/dr = d_g G a + d_q G r
-    const Matrix ga = rows(l.SAX) + l.bx.segment(first, size).asDiagonal() * rows(m.SW);
-    Matrix gr = l.v_y * rows(m.SW);
-    gr.rowwise() += l.Svx.transpose();
-    const Vector gay = l.ga_y.segment(first, size), gry = l.gr_y.segment(first, size);
-    const Matrix a_bar = d_g.asDiagonal() * gr + d_t.asDiagonal() * ga;
-    sum.slope = Readout::zero(d + 1);
-    sum.slope.U.topLeftCorner(d, d) = a_bar.transpose() * X;
-    sum.slope.U.row(d).head(d) = (d_g.cwiseProduct(gry) + d_t.cwiseProduct(gay)).transpose() * X;
-    sum.slope.r.head(d) = ga.transpose() * d_g + gr.transpose() * d_q;
-    sum.slope.r(d) = d_g.dot(gay) + d_q.dot(gry);
+  std::vector<Sums> sums(static_cast<std::size_t>(units(m.nodes)));
+  parallel_for(units(m.nodes), [&](std::int64_t unit) {
+    Sums& sum = sums[static_cast<std::size_t>(unit)];
+    if (gradient != nullptr) sum.slope = Readout::zero(d + 1);
+    for_blocks(m.nodes, maps, unit, [&](Index block, LetterBlock& l) {
+      for (Index i = 0, k = block * kBlock; i < kBlock; ++i, ++k) {
+        const NodeFunctions u = table.at_tau2(not_negative(l.tau2()[i]));
+        const NodeError e = node_error(u, 1 - m.control, l.g()[i], l.q()[i], m.nodes.target()[k]);
+        const double weight = m.nodes.weight()[k];
+        sum.risk += weight * e.value;
+        l.d_g()[i] = weight * e.d_g;
+        l.d_tau2()[i] = weight * 2 * e.d_tau2;
+        l.d_q()[i] = weight * 2 * e.d_q;
+      }
+      if (gradient != nullptr) add_slope(m.nodes, maps, block, l, sum.slope);
+    });
   });
 
-  const double weight = 0.5 / static_cast<double>(n);
+  const double weight = 0.5 / static_cast<double>(m.count);
   double risk =
       (1 - m.control) * m.task.irreducible_risk() + m.control * limit_risk(m.task, at, gradient);
   if (gradient != nullptr) {

@@ -12,8 +12,9 @@ namespace esscher::detail {
 inline constexpr double kTailLogEnd = -300;
 
 struct TailSpan {
-  double low, high;         // where the tails begin, with all log-weights added
-  double centre_low, centre_high;  // their panels are even in the logarithm of the distance from these
+  double low, high;  // where the tails begin, with all log-weights added
+  double centre_low,
+      centre_high;  // their panels are even in the logarithm of the distance from these
   std::function<double(double x)> exponent;  // of the mass beyond x, at most
 };
 
