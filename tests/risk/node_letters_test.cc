@@ -70,21 +70,20 @@ void expect_twin(const LinearRegressionTask& task, const Readout& at, const Node
   const LetterMaps maps(task.prompt_cov, at);
   Readout want = Readout::zero(d + 1);
   Index seen = 0;
-  const Readout slope =
-      slope_of(rows, maps, nodes, [&](Index i, LetterBlock& letters, Index k) {
-        const Vector w = nodes.w.row(i), back = nodes.back.row(i);
-        Vector x = Vector::Zero(d + 1);
-        x.head(d) = nodes.x.row(i);
-        const Matrix G = token_covariance(task, w);
-        const Vector a = at.U * x, Ga = G * a, Gr = G * at.r;
-        EXPECT_TRUE(close(letters.tau2()[k], a.dot(Ga), 1e-13));
-        EXPECT_TRUE(close(letters.g()[k], at.r.dot(Ga), 1e-12, 1));
-        EXPECT_TRUE(close(letters.q()[k], at.r.dot(Gr), 1e-13));
-        EXPECT_TRUE(close(rows.target()[rows.slot(i)], w.dot(x.head(d)), 1e-13, 1));
-        want.U += (back(0) * Gr + 2 * back(1) * Ga) * x.transpose();
-        want.r += back(0) * Ga + 2 * back(2) * Gr;
-        ++seen;
-      });
+  const Readout slope = slope_of(rows, maps, nodes, [&](Index i, LetterBlock& letters, Index k) {
+    const Vector w = nodes.w.row(i), back = nodes.back.row(i);
+    Vector x = Vector::Zero(d + 1);
+    x.head(d) = nodes.x.row(i);
+    const Matrix G = token_covariance(task, w);
+    const Vector a = at.U * x, Ga = G * a, Gr = G * at.r;
+    EXPECT_TRUE(close(letters.tau2()[k], a.dot(Ga), 1e-13));
+    EXPECT_TRUE(close(letters.g()[k], at.r.dot(Ga), 1e-12, 1));
+    EXPECT_TRUE(close(letters.q()[k], at.r.dot(Gr), 1e-13));
+    EXPECT_TRUE(close(rows.target()[rows.slot(i)], w.dot(x.head(d)), 1e-13, 1));
+    want.U += (back(0) * Gr + 2 * back(1) * Ga) * x.transpose();
+    want.r += back(0) * Ga + 2 * back(2) * Gr;
+    ++seen;
+  });
   EXPECT_EQ(seen, n);
   EXPECT_TRUE(close(slope.U, want.U, 1e-12, want.U.cwiseAbs().maxCoeff()));
   EXPECT_TRUE(close(slope.r, want.r, 1e-12, want.r.cwiseAbs().maxCoeff()));
@@ -123,8 +122,8 @@ TEST(NodeLetters, SymmetryIsExact) {
     const Nodes nodes = random_pairs(301, d);
     const NodeRows rows(nodes.w, nodes.x, Vector::Ones(602), task.prompt_cov, task.noise_variance);
     ASSERT_TRUE(rows.paired());
-    const Readout slope = slope_of(rows, LetterMaps(task.prompt_cov, at), nodes,
-                                   [](Index, LetterBlock&, Index) {});
+    const Readout slope =
+        slope_of(rows, LetterMaps(task.prompt_cov, at), nodes, [](Index, LetterBlock&, Index) {});
     EXPECT_TRUE(slope.U.row(d).isZero(0));
     EXPECT_TRUE(slope.r.head(d).isZero(0));
     EXPECT_GT(slope.U.topLeftCorner(d, d).norm(), 1);

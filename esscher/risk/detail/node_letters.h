@@ -52,8 +52,8 @@ struct LetterMaps {
   LetterMaps(const Matrix& S, const Readout& at);
 
   Index d;
-  Matrix alpha, Salpha;   // [d,d]
-  Vector beta, vx, Svx;   // [d]
+  Matrix alpha, Salpha;  // [d,d]
+  Vector beta, vx, Svx;  // [d]
   double vy, vx_Svx;
 };
 
