@@ -6,6 +6,8 @@
 - headers in detail/ are private: only their own folder and the folders of the same library include them,
   and no public header does;
 - no header of the core library includes a JSON header;
+- no two headers define a type of the same name in the same namespace: a file that includes both would not compile,
+  and a program that links both would be wrong without a word;
 - the table of folders in DESIGN.md says what esscher/layers.txt says."""
 
 import pathlib
@@ -69,6 +71,19 @@ def leaks(path: pathlib.Path) -> list[str]:
     return found
 
 
+def defined_twice(files: list[pathlib.Path]) -> list[str]:
+    """Types at the first column of headers, by the namespace that was opened last."""
+    places: dict[tuple[str, str], list[str]] = {}
+    for path in (p for p in files if p.suffix == ".h" and not p.name.endswith("-inl.h")):
+        namespace = ""
+        for line in path.read_text().splitlines():
+            if opened := re.match(r"namespace ([\w:]+) \{", line):
+                namespace = opened[1]
+            elif defined := re.match(r"(?:struct|class|enum class|enum) (\w+)[^;:]*(?: : [^;]*)?\{", line):
+                places.setdefault((namespace, defined[1]), []).append(str(path.relative_to(ROOT)))
+    return [f"{n}::{t} is defined in {' and in '.join(where)}" for (n, t), where in places.items() if len(where) > 1]
+
+
 def design_differs() -> list[str]:
     """Rows of the table of folders in DESIGN.md: | `base/` | what it holds | library |"""
     rows = re.findall(r"^\| `(\w+)/` \| (.*?) \| (\w+) \|$", (ROOT / "DESIGN.md").read_text(), re.MULTILINE)
@@ -81,7 +96,7 @@ def design_differs() -> list[str]:
 def main() -> int:
     files = sorted(p for p in (ROOT / "esscher").glob("*/**/*") if p.suffix in (".h", ".cc"))
     found = [line for path in files for line in violations(path) + header_not_first(path) + leaks(path)]
-    found += design_differs()
+    found += defined_twice(files) + design_differs()
     print("\n".join(found) or f"{len(files)} files keep the rules of esscher/layers.txt")
     return 1 if found or not files else 0
 

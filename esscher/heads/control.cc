@@ -16,7 +16,7 @@ constexpr std::int64_t kLongestPrompt = 1'000'000'000'000'000;
 
 double Control::relative() const { return signal2 > 0 ? std::sqrt(error2 / signal2) : 0.0; }
 
-Control gaussian_control(std::int64_t n, const QueryMoments& query) {
+Control gaussian_control(std::int64_t n, const ScoreMoments& query) {
   if (n < 2 || !(query.tau2 > 0)) return {};
   const double tau2 = query.tau2;
   const auto N = static_cast<double>(n);
@@ -36,7 +36,7 @@ Control gaussian_control(std::int64_t n, const QueryMoments& query) {
           .signal2 = std::max(0.0, gain * (S2 - tau2 / N) + rest * (u.H - 1 / N))};
 }
 
-Length linear_from(const QueryMoments& query, double tolerance) {
+Length linear_from(const ScoreMoments& query, double tolerance) {
   const auto error = [&](std::int64_t L) { return gaussian_control(L, query).relative(); };
   const SmallestLength found = smallest_length(error, tolerance,
                                                {.from = 2,

@@ -24,7 +24,7 @@
 namespace esscher {
 
 // Moments of one query's scores and values.
-struct QueryMoments {
+struct ScoreMoments {
   double tau2 = 0;       // variance of the scores
   double signal2 = 0;    // |Cov(V,K) a|^2
   double value_var = 0;  // trace of Cov(V)
@@ -40,11 +40,11 @@ struct Control {
 
 // n >= 1. Beyond kMaxTau (universal/universal.h) every prompt is frozen on its largest scores, and
 // S and v are extrapolated as multiples of tau.
-Control gaussian_control(std::int64_t n, const QueryMoments& query);
+Control gaussian_control(std::int64_t n, const ScoreMoments& query);
 
 // Smallest L with relative() <= tolerance, to one part in a thousand; infinity if there is none up
 // to 10^15.
-Length linear_from(const QueryMoments& query, double tolerance);
+Length linear_from(const ScoreMoments& query, double tolerance);
 
 // The control of a mixture: sqrt(E|T_hat - T_mix|^2) if the prompt were n tokens drawn from the
 // mixture fitted to that prompt, exactly (universal/score_mixture.h, to 1e-6). T_mix is the limit

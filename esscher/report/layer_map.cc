@@ -32,12 +32,12 @@ std::optional<std::pair<int, int>> place_of(const std::string& name) {
 }
 
 std::optional<Figure> layer_map(Page& page, const std::string& id,
-                                const std::vector<MapCell>& cells, const std::string& title,
+                                const std::vector<LayerCell>& cells, const std::string& title,
                                 const std::string& caption) {
-  std::map<std::pair<int, int>, const MapCell*> places;
+  std::map<std::pair<int, int>, const LayerCell*> places;
   std::set<int> layers, heads;
   std::set<std::string> models;  // what stands before the place
-  for (const MapCell& cell : cells) {
+  for (const LayerCell& cell : cells) {
     const auto place = place_of(cell.name);
     if (!place || !places.emplace(*place, &cell).second) return std::nullopt;
     layers.insert(place->first);

@@ -120,7 +120,7 @@ Figure overview_figure(const std::vector<HeadDiagnosis>& heads) {
 // Layers times heads, where the names say so: the smallest error of a window in half the numbers, or
 // that of the limit where no window was tried.
 void add_map(const std::vector<HeadDiagnosis>& heads, Page& page) {
-  std::vector<MapCell> cells;
+  std::vector<LayerCell> cells;
   for (const HeadDiagnosis& head : heads) {
     double error = head.gaussian.lin_c;
     for (const WindowRow& row : head.window.value_or(std::vector<WindowRow>{})) {

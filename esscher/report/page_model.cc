@@ -59,7 +59,7 @@ PageTable plan_table(const std::vector<HeadEffectRow>& heads,
 void add_plan(const std::vector<EffectRow>& rows, Page& page) {
   const std::vector<HeadEffectRow>& heads = *rows.front().heads;
   const std::map<std::string, double> kl = kl_alone(rows);
-  std::vector<MapCell> cells;
+  std::vector<LayerCell> cells;
   std::size_t replaced = 0, enough = 0;
   for (const HeadEffectRow& row : heads) {
     std::string text = verdict_of(row);
@@ -105,7 +105,7 @@ Figure select_figure(const std::vector<EffectRow>& rows, Page& page) {
 
 // Layers times heads, each replaced alone: what the model notices, and the error behind W_O.
 void add_maps(const std::vector<EffectRow>& rows, Page& page, Section& section) {
-  std::vector<MapCell> kl, wo;
+  std::vector<LayerCell> kl, wo;
   const EffectRow* worst = &rows[1];
   for (std::size_t i = 1; i < rows.size(); ++i) {
     const std::string text = fmt::format("error {:.3g}, top-1 {:.3f}", rows[i].error, rows[i].top1);

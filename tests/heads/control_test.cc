@@ -66,7 +66,7 @@ TEST(Control, GoesOnWhereEveryPromptIsFrozen) {
 }
 
 TEST(Control, LinearFromIsTheFirstLengthWithinTolerance) {
-  const QueryMoments query{.tau2 = 1.0, .signal2 = 1.0, .value_var = 4.0};
+  const ScoreMoments query{.tau2 = 1.0, .signal2 = 1.0, .value_var = 4.0};
   const std::int64_t L = linear_from(query, 0.1).count();
   EXPECT_LE(gaussian_control(L, query).relative(), 0.1);
   EXPECT_GT(gaussian_control(L - std::max<std::int64_t>(1, L / 900), query).relative(), 0.1);

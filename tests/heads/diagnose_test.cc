@@ -49,7 +49,7 @@ TEST(Diagnose, GaussianKeysErrAsTheExactEngineSays) {
   constexpr Index kWidth = 3;
   const Vector a = Vector::Constant(kWidth, 0.6);
   const Matrix W = random_matrix(Stream(21, 40), kWidth, 2);  // v = W'k + noise of variance 1/4
-  const QueryMoments moments{.tau2 = a.squaredNorm(),
+  const ScoreMoments moments{.tau2 = a.squaredNorm(),
                              .signal2 = (W.transpose() * a).squaredNorm(),
                              .value_var = W.squaredNorm() + 2 * 0.25};
   HeadOptions options;

@@ -49,7 +49,7 @@ struct PromptResult {
   double norm_unseen = 0, signal_unseen = 0;  // the same on unseen keys, Vbar of the fitted ones
   double ess = 0, kurtosis = 3, top_weight = 0;
   Index top_key = -1;
-  QueryMoments moments;
+  ScoreMoments moments;
   double uncentred = 0;          // |T - E[v k'] a|
   std::vector<double> errors;    // |T - T_model|, one per model
   std::vector<double> controls;  // mixture_control() per model; kNoControl for k = 1 and on a split

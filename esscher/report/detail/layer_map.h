@@ -13,7 +13,7 @@ namespace esscher {
 // Layer and head of a name that ends in "L<layer>.H<head>"; none otherwise.
 std::optional<std::pair<int, int>> place_of(const std::string& name);
 
-struct MapCell {
+struct LayerCell {
   std::string name;
   double value = 0;
   std::string text = {};  // for the tooltip
@@ -21,7 +21,7 @@ struct MapCell {
 
 // One cell per head. None unless the names are those of every head of some layers of one model.
 std::optional<Figure> layer_map(Page& page, const std::string& id,
-                                const std::vector<MapCell>& cells, const std::string& title,
+                                const std::vector<LayerCell>& cells, const std::string& title,
                                 const std::string& caption);
 
 }  // namespace esscher
