@@ -10,6 +10,8 @@ namespace {
 
 constexpr Index kFewest = 8;
 constexpr double kWindowPerKappa = 5;
+constexpr double kWindowPerSlowest =
+    2;  // one coordinate is noisier than all, so less is asked of it
 
 }  // namespace
 
@@ -26,17 +28,25 @@ Autocorrelation autocorrelation(const MatrixView& x) {
   out.std_error = std::sqrt(2.0 / static_cast<double>(n));
   if (!(total > 0)) return out;
   const Index longest = n / 4;
+  const Eigen::RowVectorXd squares = y.colwise().squaredNorm();
+  Eigen::RowVectorXd sums = squares;  // of one coordinate: squares times its kappa
   Vector r(longest);
   for (Index j = 1; j <= longest; ++j) {
-    r(j - 1) = y.topRows(n - j).cwiseProduct(y.bottomRows(n - j)).sum() / total;
+    const Eigen::RowVectorXd products =
+        y.topRows(n - j).cwiseProduct(y.bottomRows(n - j)).colwise().sum();
+    r(j - 1) = products.sum() / total;
     out.kappa += 2 * r(j - 1);
-    if (static_cast<double>(j) < kWindowPerKappa * out.kappa && j < longest) continue;
-    out.is_cut = static_cast<double>(j) < kWindowPerKappa * out.kappa;
+    sums += 2 * products;
+    const auto window = static_cast<double>(j);
+    if (window < kWindowPerKappa * out.kappa && j < longest) continue;
+    const bool slow = (kWindowPerSlowest * sums.array() > window * squares.array()).any();
+    out.is_cut = slow || window < kWindowPerKappa * out.kappa;
     out.r = r.head(j);
     break;
   }
-  out.std_error = std::abs(out.kappa) * std::sqrt(2 * (2 * static_cast<double>(out.window()) + 1) /
-                                                  static_cast<double>(n));
+  const double span = (2 * static_cast<double>(out.window()) + 1) / static_cast<double>(n);
+  out.std_error = std::abs(out.kappa) * std::sqrt(2 * span);
+  out.bias = std::abs(out.kappa) * span;
   return out;
 }
 

@@ -4,7 +4,11 @@
 //   kappa = 1 + 2 sum_{j <= window} r_j                               "n rows are worth n/kappa"
 //
 // The window is the shortest one with window >= 5 kappa, at most n/4: beyond it the r_j are noise.
-// The standard error of kappa is kappa sqrt(2 (2 window + 1)/n) (Madras and Sokal 1988).
+// The standard error of kappa is kappa sqrt(2 (2 window + 1)/n), that of one coordinate (Madras and
+// Sokal 1988): coordinates that fade alike average it down, but one slow coordinate among fast ones
+// does not. The mean that is subtracted lowers kappa by kappa (2 window + 1)/n (Wolff 2004), which is
+// `bias` and not corrected here. Where the window is shorter than twice the kappa of one coordinate
+// alone, that coordinate is not seen to its end, and kappa is a lower bound.
 #pragma once
 
 #include "esscher/base/linalg.h"
@@ -15,7 +19,8 @@ struct Autocorrelation {
   Vector r = {};  // [window], r_1 .. r_window
   double kappa = 1;
   double std_error = 0;
-  bool is_cut = false;  // the window ended at n/4: the sequence is too short to show its kappa
+  double bias = 0;      // how much kappa is below its mean, to first order
+  bool is_cut = false;  // a lower bound: the window ended at n/4, or before a coordinate faded
 
   [[nodiscard]] Index window() const { return r.size(); }
 };

@@ -9,6 +9,7 @@
 
 #include "esscher/base/number_text.h"
 #include "esscher/base/parallel.h"
+#include "esscher/estimate/interval.h"
 #include "esscher/estimate/quantile.h"
 #include "esscher/heads/detail/two_clusters.h"
 #include "esscher/heads/detail/visible_moments.h"
@@ -19,6 +20,8 @@ namespace {
 
 constexpr double kBeyondThree = 0.0026997960632601866;  // P(|N(0,1)| > 3)
 constexpr double kTwoSided = 1.96;
+constexpr Index kFewestBeyond =
+    3;  // keys beyond three deviations, below which their share has no error
 constexpr Index kFewestKeys = 4 * kCauseBlocks;
 constexpr double kMuch = 0.1;  // of the variance, that follows from positions
 constexpr double kMost = 0.5;  // of the queries, that one key dominates
@@ -28,6 +31,9 @@ std::string text(double x) { return brief(x, 3); }
 
 // Orders of so many blocks hardly ever put the same ones in the first half again.
 constexpr Index kDriftBlocks = 20;
+
+// What the error of a drift leaves out of one half at a time: every fifth of twenty stretches.
+constexpr Index kDriftParts = 5, kDriftStretches = 20;
 
 Index block_begin(Index n, Index block, Index blocks = kCauseBlocks) { return block * n / blocks; }
 
@@ -40,22 +46,21 @@ Matrix without(const MatrixView& rows, Index block) {
   return out;
 }
 
-// The standard error of a statistic from its values without one block each.
-double jackknife(const std::function<double(Index block)>& without_block) {
-  std::array<double, kCauseBlocks> x{};
-  for (Index b = 0; b < kCauseBlocks; ++b) x[static_cast<std::size_t>(b)] = without_block(b);
-  const double mean = std::accumulate(x.begin(), x.end(), 0.0) / kCauseBlocks;
+// The standard error of a statistic from its values without one of `blocks` parts each.
+double jackknife(Index blocks, const std::function<double(Index block)>& without_block) {
+  std::vector<double> x;
+  for (Index b = 0; b < blocks; ++b) x.push_back(without_block(b));
+  const auto n = static_cast<double>(blocks);
+  const double mean = std::accumulate(x.begin(), x.end(), 0.0) / n;
   double squares = 0;
   for (const double one : x) squares += (one - mean) * (one - mean);
-  return std::sqrt(squares * (kCauseBlocks - 1) / kCauseBlocks);
+  return std::sqrt(squares * (n - 1) / n);
 }
 
-CauseRow with_interval(Cause cause, double value, double std_error) {
-  return {.cause = cause,
-          .value = value,
-          .low = value - kTwoSided * std_error,
-          .high = value + kTwoSided * std_error,
-          .text = {}};
+// Student's interval: ten blocks know their own spread badly.
+CauseRow with_interval(Cause cause, double value, double std_error, Index dof = kCauseBlocks - 1) {
+  const Interval ci = student_interval(value, std_error, static_cast<double>(dof));
+  return {.cause = cause, .value = value, .low = ci.lo, .high = ci.hi, .text = {}};
 }
 
 // Each query's scores with mean 0 and variance 1; columns that do not vary are left out.
@@ -96,12 +101,22 @@ void test_against(const std::vector<double>& null, double (*size)(double), Cause
   row.found = above == 0;
 }
 
+// The distance of the mean scores of the first rows and of the others, in deviations.
+double drift_of(const MatrixView& scores, Index first) {
+  const Matrix s = standardised(scores);
+  if (s.size() == 0 || first < 1 || first >= s.rows()) return 0;
+  const Vector gap =
+      s.topRows(first).colwise().mean() - s.bottomRows(s.rows() - first).colwise().mean();
+  return gap.norm() / std::sqrt(static_cast<double>(s.cols()));
+}
+
 double from_three(double x) { return std::abs(x - 3); }
 double as_it_is(double x) { return x; }
 
 CauseRow scored(Cause cause, Statistic statistic, double (*size)(double), const Matrix& s,
                 const Matrix& up, const Stream& stream) {
-  const double error = jackknife([&](Index block) { return statistic(without(s, block)); });
+  const double error =
+      jackknife(kCauseBlocks, [&](Index block) { return statistic(without(s, block)); });
   CauseRow row = with_interval(cause, statistic(s), error);
   test_against(null_values(statistic, up, s.rows(), stream), size, row);
   return row;
@@ -109,11 +124,13 @@ CauseRow scored(Cause cause, Statistic statistic, double (*size)(double), const 
 
 std::string interval_text(const CauseRow& row) {
   return " (95 %: " + text(row.low) + " to " + (std::isfinite(row.high) ? text(row.high) : "more") +
-         ")";
+         (row.flag ? ", not to be trusted: " + *row.flag : "") + ")";
 }
 
 CauseRow kurtosis_row(const Matrix& s, const Matrix& up, const Stream& stream) {
   CauseRow row = scored(Cause::kurtosis, median_kurtosis, from_three, s, up, stream);
+  // Its error is made of eighth moments, which n keys of such a law do not show.
+  if (row.found && row.value > 3) row.flag = "few keys carry the kurtosis of peaked scores";
   row.text = std::string(row.value > 3 ? "scores are more peaked" : "scores are flatter") +
              " than Gaussian ones: kurtosis " + text(row.value) + interval_text(row);
   return row;
@@ -122,6 +139,9 @@ CauseRow kurtosis_row(const Matrix& s, const Matrix& up, const Stream& stream) {
 CauseRow tails_row(const Matrix& s, const Matrix& up, const Stream& stream) {
   CauseRow row = scored(Cause::tails, tail_ratio, as_it_is, s, up, stream);
   row.low = std::max(0.0, row.low);
+  if (((s.array().abs() > 3.0).rowwise().any()).count() < kFewestBeyond) {
+    row.flag = "fewer than " + std::to_string(kFewestBeyond) + " keys lie beyond three deviations";
+  }
   row.text = "scores beyond three deviations are " + text(row.value) +
              " times as frequent as Gaussian ones" + interval_text(row);
   return row;
@@ -188,11 +208,36 @@ std::vector<double> shuffled_drifts(const Matrix& s, const Stream& stream) {
   return out;
 }
 
+// The drift between the halves without part k of kDriftParts of each half that `first` names. A part
+// is made of stretches all over its half, so that keys which drift within a half do not pass for noise.
+double drift_without(const Matrix& s, bool first, Index part) {
+  const Index half = s.rows() / 2;
+  std::vector<Index> rows;
+  Index kept_first = 0;
+  for (Index l = 0; l < s.rows(); ++l) {
+    const Index begin = l < half ? 0 : half, size = l < half ? half : s.rows() - half;
+    const bool out =
+        (l < half) == first && (l - begin) * kDriftStretches / size % kDriftParts == part;
+    if (out) continue;
+    rows.push_back(l);
+    kept_first += l < half ? 1 : 0;
+  }
+  return drift_of(gathered(s, rows), kept_first);
+}
+
+// Halves without a drift have one of zero, which the distance of two means never is: the lower end is
+// zero unless the test finds a drift.
 CauseRow drift_row(const Matrix& s, const Stream& stream) {
-  const double error = jackknife([&](Index block) { return half_drift(without(s, block)); });
-  CauseRow row = with_interval(Cause::drift, half_drift(s), error);
-  row.low = std::max(0.0, row.low);
+  double error2 = 0;
+  for (const bool first : {true, false}) {
+    const double error =
+        jackknife(kDriftParts, [&](Index part) { return drift_without(s, first, part); });
+    error2 += error * error;
+  }
+  CauseRow row =
+      with_interval(Cause::drift, half_drift(s), std::sqrt(error2), 2 * (kDriftParts - 1));
   test_against(shuffled_drifts(s, stream), as_it_is, row);
+  row.low = row.found ? std::max(0.0, row.low) : 0;
   row.text = "mean scores of the first and the second half of the prompt are " + text(row.value) +
              " deviations apart" + interval_text(row);
   return row;
@@ -251,7 +296,8 @@ CauseRow position_row(const CauseInput& in) {
   const auto share = [&](const MatrixView& rows) {
     return position_share(in, rows.colwise().mean().transpose());
   };
-  const double error = jackknife([&](Index block) { return share(without(still, block)); });
+  const double error =
+      jackknife(kCauseBlocks, [&](Index block) { return share(without(still, block)); });
   CauseRow row = with_interval(Cause::position, share(still), error);
   row.low = std::max(0.0, row.low);
   row.found = row.low > kMuch;
@@ -277,14 +323,7 @@ double tail_ratio(const MatrixView& scores) {
   return beyond / static_cast<double>(s.size()) / kBeyondThree;
 }
 
-double half_drift(const MatrixView& scores) {
-  const Matrix s = standardised(scores);
-  if (s.size() == 0 || s.rows() < 2) return 0;
-  const Index half = s.rows() / 2;
-  const Vector gap =
-      s.topRows(half).colwise().mean() - s.bottomRows(s.rows() - half).colwise().mean();
-  return gap.norm() / std::sqrt(static_cast<double>(s.cols()));
-}
+double half_drift(const MatrixView& scores) { return drift_of(scores, scores.rows() / 2); }
 
 double cluster_gain(const MatrixView& scores) { return cluster_gains(scores).mean(); }
 

@@ -17,8 +17,12 @@
 // which Gaussian keys do with probability 1 / (kCauseReplicates + 1) = 5 %. Drift is compared with
 // as many random orders of blocks of keys, so that neighbours may depend on each other. The other
 // three are found if their interval lies above 1, a tenth and one half. Power is what the tests
-// measure (tests/heads/causes_test.cc). Intervals of the first four and of position leave out one of
-// kCauseBlocks blocks of keys at a time (jackknife); that of clusters is from means of such blocks.
+// measure (tests/heads/causes_test.cc).
+//
+// Intervals are Student's. Those of kurtosis, tails and position leave out one of kCauseBlocks blocks
+// of keys at a time (jackknife), that of drift a fifth of one half, that of clusters is from means of
+// blocks. scripts/calibrate counts how often they hold the truth; where they cannot, `flag` says why:
+// scores that are more peaked than Gaussian ones, and tails of fewer than three keys.
 #pragma once
 
 #include <optional>
@@ -57,7 +61,8 @@ struct CauseRow {
   std::optional<double> typical = {};  // of Gaussian keys, or of blocks in random order; median
   std::optional<double> p = {};        // of the test against them
   bool found = false;
-  std::string text;  // a sentence without a full stop
+  std::string text;                      // a sentence without a full stop
+  std::optional<std::string> flag = {};  // why the interval cannot be trusted
 
   template <class Row, class Column>
   static void columns(Row& row, Column&& column) {
@@ -69,6 +74,7 @@ struct CauseRow {
     column("p", row.p, "", "p-value of the test against them");
     column("found", row.found, "", "whether it is there, at level 5 %");
     column("text", row.text, "", "the same as a sentence");
+    column("flag", row.flag, "", "why the interval cannot be trusted; absent if it can");
   }
 };
 

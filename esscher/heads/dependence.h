@@ -15,9 +15,10 @@ namespace esscher {
 
 inline constexpr Index kDependenceKeys = 2048;
 
-// The interval of 95 % held kappa in 92 to 94 % of autoregressions of one coordinate, and in all of
-// those of several coordinates, for which it is wide (tests/heads). Where the correlation does not fade within a
-// quarter of the keys, kappa is a lower bound and `high` is infinite.
+// The interval of 95 % stands around kappa without its bias; scripts/calibrate counts how often it
+// holds the kappa of autoregressions. It is wide for keys whose coordinates fade alike. Where the
+// correlation does not fade within a quarter of the keys, or that of one coordinate within the window,
+// kappa is a lower bound and `high` is infinite.
 struct KeyDependence {
   double kappa = 1;
   double low = 1, high = 1;

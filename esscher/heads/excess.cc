@@ -4,7 +4,6 @@
 #include <cmath>
 #include <span>
 
-#include "esscher/base/eigensystem.h"
 #include "esscher/base/parallel.h"
 #include "esscher/estimate/quantile.h"
 #include "esscher/heads/detail/whitening.h"
@@ -59,7 +58,7 @@ Null null_of(const MatrixView& scores, const MatrixView& values) {
   B /= n;
   Matrix R = Matrix::Zero(v.cols(), v.cols());
   add_gram(v, R);
-  const Eigensystem e = eigensystem(R / n - B * B.transpose());
+  const Eigensystem e = oriented_eigensystem(R / n - B * B.transpose());
   return {.up = white.up,
           .B = e.vectors.transpose() * B,
           .residual = e.values.cwiseMax(0.0).cwiseSqrt()};
@@ -89,7 +88,7 @@ Matrix null_outputs(const Null& null, Index n, const std::vector<Index>& ends,
   add_gram(weights, across);
   const Vector sums = weights.colwise().sum();
   across -= (along * along.transpose() + sums * sums.transpose()) / N;
-  const Eigensystem e = eigensystem(across);
+  const Eigensystem e = oriented_eigensystem(across);
   const Matrix root = e.vectors * e.values.cwiseMax(0.0).cwiseSqrt().asDiagonal();
   const Matrix noise = normals(weights.cols(), null.residual.size(), stream.split(1));
   return along * null.B.transpose() + root * noise * null.residual.asDiagonal();

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "esscher/base/eigensystem.h"
 #include "esscher/base/parallel.h"
 #include "esscher/estimate/quantile.h"
+#include "esscher/heads/detail/whitening.h"
 #include "esscher/simd/gemm.h"
 
 namespace esscher {
@@ -50,15 +50,6 @@ double query_harm(ShapeFamily family, double strength, const Vector& b) {
   };
   const Vector tilted = b.unaryExpr(mean);
   return (tilted - b).norm() / tilted.norm();
-}
-
-// Loadings of white coordinates whose scores have the covariance C; directions that are rounding
-// are left out.
-Matrix loadings_of(const Matrix& C) {
-  const Eigensystem e = eigensystem(C);
-  const double floor = 1e-12 * e.values.tail(1)(0);
-  const Index r = (e.values.array() > floor).count();
-  return e.vectors.rightCols(r) * e.values.tail(r).cwiseSqrt().asDiagonal();
 }
 
 Matrix gaussian_scores(const Matrix& loadings, Index n, const Stream& stream) {
@@ -211,7 +202,7 @@ std::optional<KeyShape> key_shape(const MatrixView& scores, double harm, const S
   const Matrix s = varying_scores(scores);
   const Index n = s.rows();
   if (n < 4 || s.cols() == 0) return std::nullopt;
-  const Matrix loadings = loadings_of(s.transpose() * s / static_cast<double>(n));
+  const Matrix loadings = whitening(s.transpose() * s / static_cast<double>(n)).up;
   const std::vector<double> null = null_departures(loadings, n, stream.split(0));
   KeyShape out{.departure = departure(s, score_deviations(s)),
                .typical = median(null),

@@ -116,8 +116,31 @@ double best_factor_slope(std::int64_t d, double alpha) {
   return std::pow(g, -0.5 * n - 1) * (n + alpha * alpha * (n + 2) / g);
 }
 
+namespace {
+
+// "More where prompts are short or features many", point by point.
+void add_order(Checks& out, std::span<const BestTemperature> heads) {
+  for (const BestTemperature& head : heads) {
+    std::vector<double> missing;
+    for (const double f : head.factor) missing.push_back(1 - f);
+    must_fall(out, "1 − best factor, " + name_of(head.d, head.alpha) + ",", head.L, missing);
+    for (const BestTemperature& fewer : heads) {
+      if (fewer.alpha != head.alpha || fewer.d >= head.d) continue;
+      for (std::size_t i = 0; i < head.L.size(); ++i) {
+        out.conditions.push_back({.what = "the best factor of " + name_of(head.d, head.alpha) +
+                                          " at L = " + brief(head.L[i]) + " is not below that of " +
+                                          name_of(fewer.d, fewer.alpha),
+                                  .holds = head.factor[i] < fewer.factor[i]});
+      }
+    }
+  }
+}
+
+}  // namespace
+
 Checks best_checks(std::span<const BestTemperature> heads) {
   Checks out;
+  add_order(out, heads);
   for (const BestTemperature& head : heads) {
     const std::string where = name_of(head.d, head.alpha);
     for (std::size_t i = 0; i < head.L.size(); ++i) {
@@ -201,9 +224,10 @@ SectionReport report(const Options&, std::span<const BestRow> rows) {
   section.verdict = judge_best_temperature(numbers);
   section.text =
       "Larger scores follow the query better and average over fewer tokens; a finite prompt pays "
-      "for the second. The statement needs α² ≤ 1/4 here: with one feature and α = 1 the best "
-      "factor at L = 10 is 1.18, above 1, because there the weights are so concentrated that the "
-      "output falls short of its limit, and larger scores make up for it.";
+      "for the second. For larger α than here the statement can fail on short prompts: where "
+      "weights "
+      "are so concentrated that the output falls short of its limit, larger scores make up for it. "
+      "That is not judged.";
   section.formulas = formulas();
   section.figures = {
       {.id = "best_factor",

@@ -215,8 +215,9 @@ SectionReport report(const Options&, std::span<const DecayRow> rows) {
   section.verdict = judge_prop_3_4(n);
   section.text =
       "The gradient with respect to U carries the covariance of the tilted prompt and the size of "
-      "the query, so its error is larger than that of V. Curves for "
-      "Gaussian tokens are exact; those for ±1 tokens are simulated, with 95 % bands.";
+      "the query, that with respect to V the mean alone. Curves for Gaussian tokens are exact; "
+      "those "
+      "for ±1 tokens are simulated, with 95 % bands.";
   section.formulas = formulas();
   section.figures = figures();
   section.tables = {judged_table(decay_checks(n)),

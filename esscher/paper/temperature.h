@@ -20,16 +20,18 @@ Statement best_temperature();  // a finite prompt asks for a smaller scale than 
 // E sum omega^2 under tau = c sqrt(log L), at one c.
 struct RegimeNumbers {
   double c = 0;
-  std::string regime = {};   // averaging, intermediate, critical, frozen
-  double decades = 0;        // log10 L of the longest prompt
-  double ratio = 0;          // exact over the formula of the regime there
-  double other = 0;          // exact over the formula of another regime: must not be 1
+  std::string regime = {};  // averaging, intermediate, critical, frozen
+  double decades = 0;       // log10 L of the longest prompt
+  double ratio = 0;         // exact over the formula of the regime there
+  double other = 0;         // exact over the formula of another regime: must not be 1
+  double combined = 0;  // exact over the one formula for all regimes, where it is furthest from 1
   double sampled_ratio = 0;  // simulated prompts over exact, at kRegimeSampled tokens
   double sampled_error = 0;
 };
 inline constexpr std::int64_t kRegimeSampled = 1000;
 // The formulas are approached like 1/log L; at 10^250 tokens they are this close.
 inline constexpr double kRegimeTolerance = 0.02;
+inline constexpr double kCombinedTolerance = 0.08;  // of the one formula, from 100 tokens on
 Checks regime_checks(std::span<const RegimeNumbers> numbers);
 Verdict judge_regimes(std::span<const RegimeNumbers> numbers);
 

@@ -48,7 +48,7 @@ std::string kappa_text(const HeadDiagnosis& head) {
   const double low = head.kappa_low.value_or(0), high = head.kappa_high.value_or(0);
   if (!std::isfinite(high)) {
     return fmt::format(
-        "about {} or more: the correlation does not fade within a quarter of the keys",
+        "about {} or more: the correlation of some coordinate does not fade where it is summed",
         brief(*head.kappa, 2));
   }
   return fmt::format("{} (95 %: {} to {}); {} keys are worth {}", brief(*head.kappa, 3),

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "esscher/base/number_text.h"
+#include "esscher/estimate/interval.h"
 
 namespace esscher {
 namespace {
@@ -53,8 +54,10 @@ Curves curves_of(const std::vector<TemperatureRow>& rows) {
     if (row.limit_factor) out.limit.add(L, row.shift, *row.limit_factor);
     out.risks.add(L, row.shift, "as it is", *row.risk_before);
     if (!row.factor) continue;
-    const double half = 1.96 * *row.factor_std_error;
-    out.best.add(L, row.shift, *row.factor, *row.factor - half, *row.factor + half);
+    // The error comes from independent sets of nodes or draws, which are few.
+    const double dof = RiskOptions{}.scramblings - 1;
+    const Interval band = student_interval(*row.factor, *row.factor_std_error, dof);
+    out.best.add(L, row.shift, *row.factor, band.lo, band.hi);
     out.risks.add(L, row.shift, "best temperature", *row.risk);
   }
   return out;

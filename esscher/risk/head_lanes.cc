@@ -11,6 +11,8 @@
 #define HWY_TARGET_INCLUDE "esscher/risk/head_lanes.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+// After foreach_target.h, so that each target gets its own body.
+#include "esscher/risk/lane_answers-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace esscher::HWY_NAMESPACE {
@@ -27,18 +29,7 @@ void head_directions(const LaneBatch& batch, HeadRows& rows) {
   for (Index o = 0; o < kTrainLanes; o += static_cast<Index>(hn::Lanes(dd))) {
     const auto at = [&](double* row) HWY_ATTR { return hn::LoadU(dd, row + o); };
     const auto put = [&](VD v, double* row) HWY_ATTR { hn::StoreU(v, dd, row + o); };
-    VD y = at(rows.y());
-    for (Index i = 0; i < d; ++i) {
-      VD x = hn::Zero(dd);
-      VD white = hn::Zero(dd);
-      for (Index k = 0; k < d; ++k) {
-        x = hn::MulAdd(c((*batch.Fq)(i, k)), at(rows.query(k)), x);
-        white = hn::MulAdd(c((*batch.F)(k, i)), at(rows.w(k)), white);
-      }
-      y = hn::MulAdd(at(rows.w(i)), x, y);
-      put(white, rows.work(i));
-    }
-    put(y, rows.y());
+    add_answers(dd, batch, d, o, rows);
     for (Index i = 0; i < d; ++i) put(at(rows.work(i)), rows.w(i));
     for (Index h = 0; h < rows.heads(); ++h) {
       const double* r = batch.r->data() + h * (d + 1);

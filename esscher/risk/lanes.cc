@@ -62,6 +62,8 @@ struct LaneRows {
 }  // namespace esscher
 #endif
 
+#include "esscher/risk/lane_answers-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace esscher::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
@@ -78,20 +80,9 @@ void lane_directions(const LaneBatch& batch, double sigma, LaneRows& rows) {
     const auto at = [&](double* row) HWY_ATTR { return hn::LoadU(dd, row + o); };
     const auto put = [&](VD v, double* row) HWY_ATTR { hn::StoreU(v, dd, row + o); };
     const auto c = [&](double x) HWY_ATTR { return hn::Set(dd, x); };
-    VD y = at(rows.y());
+    add_answers(dd, batch, d, o, rows);
     VD a_y = hn::Zero(dd);
-    for (Index i = 0; i < d; ++i) {
-      VD x = hn::Zero(dd);
-      VD white = hn::Zero(dd);
-      for (Index k = 0; k < d; ++k) {
-        x = hn::MulAdd(c((*batch.Fq)(i, k)), at(rows.query(k)), x);
-        white = hn::MulAdd(c((*batch.F)(k, i)), at(rows.w(k)), white);
-      }
-      y = hn::MulAdd(at(rows.w(i)), x, y);
-      a_y = hn::MulAdd(c(U(d, i)), at(rows.query(i)), a_y);
-      put(white, rows.work(i));
-    }
-    put(y, rows.y());
+    for (Index i = 0; i < d; ++i) a_y = hn::MulAdd(c(U(d, i)), at(rows.query(i)), a_y);
     VD tau2 = hn::Zero(dd);
     VD size2 = hn::Zero(dd);
     for (Index i = 0; i <= d; ++i) {

@@ -8,30 +8,10 @@ import numpy as np
 import pytest
 
 import esscher as es
+from user_laws import Coin
 
 I = np.eye(2)
 GAUSS = es.Gaussian([[2.0, 0.5], [0.5, 1.0]], [1.0, -1.0])
-
-
-class Coin:
-    """A measure written in Python."""
-
-    dim = 2
-
-    def log_mgf(self, a):
-        return np.log(np.cosh(a)).sum()
-
-    def tilted_mean(self, a):
-        return np.tanh(a)
-
-    def tilted_cov(self, a):
-        return np.diag(1 / np.cosh(a) ** 2)
-
-    def sample(self, stream, n):
-        return np.sign(stream.normal(n * 2)).reshape(n, 2)
-
-    def __repr__(self):
-        return "Coin()"
 
 
 MEASURES = [
@@ -49,10 +29,10 @@ MEASURES = [
     es.SingleIndex([[1.0]], [1.0], link="relu"),
     es.Affine([1.0, 0.0], [[1.0], [2.0]], es.Rademacher(1)),
     es.Product([es.Rademacher(1), es.Sphere(1)]),
-    es.Sum([Coin(), GAUSS]),
+    es.Sum([Coin(2), GAUSS]),
     es.Mixture([1, 3], [GAUSS, es.Sphere(2)]),
     es.Mixture([1, 3], [[[0.0, 1.0]], [[1.0, 0.0], [2.0, 2.0]]]),
-    es.measure(Coin()),
+    es.measure(Coin(2)),
     es.measure([[0.0, 1.0]]),
 ]
 A = np.array([0.3, -0.2])
@@ -165,7 +145,7 @@ def test_operators():
         np.testing.assert_allclose((mu - b).mean, mu.mean - b, rtol=1e-12, atol=1e-15)
         np.testing.assert_allclose((-mu).log_mgf(A), mu.log_mgf(-A), rtol=1e-12)
         np.testing.assert_allclose((mu + GAUSS).log_mgf(A), mu.log_mgf(A) + GAUSS.log_mgf(A), rtol=1e-12)
-        np.testing.assert_allclose((Coin() + mu).log_mgf(A), mu.log_mgf(A) + Coin().log_mgf(A), rtol=1e-12)
+        np.testing.assert_allclose((Coin(2) + mu).log_mgf(A), mu.log_mgf(A) + Coin(2).log_mgf(A), rtol=1e-12)
         mixed = 0.25 * mu | 0.75 * es.Rademacher(2)
         expected = 0.25 * np.exp(mu.log_mgf(A)) + 0.75 * np.exp(es.Rademacher(2).log_mgf(A))
         np.testing.assert_allclose(np.exp(mixed.log_mgf(A)), expected, rtol=1e-12)
@@ -183,7 +163,7 @@ def test_operators():
 
 
 def Coin_measure():
-    return es.measure(Coin())
+    return es.measure(Coin(2))
 
 
 def test_fits():

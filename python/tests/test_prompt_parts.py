@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import esscher as es
+from user_laws import Coin
 
 T = es.Attention(U=[[0.6, 0.1], [0.0, 0.5]], V=[[1.0, 0.5], [0.0, 2.0]])
 Z = np.array([1.0, -0.5])
@@ -215,21 +216,6 @@ def test_a_run_of_a_prompt_is_resumed_by_the_same_prompt_only(tmp_path):
 
 
 def test_a_measure_of_the_user_is_drawn():
-    class Coin:
-        dim = 2
-
-        def log_mgf(self, a):
-            return np.log(np.cosh(a)).sum()
-
-        def tilted_mean(self, a):
-            return np.tanh(a)
-
-        def tilted_cov(self, a):
-            return np.diag(1 / np.cosh(a) ** 2)
-
-        def sample(self, stream, n):
-            return np.sign(stream.normal(n * 2)).reshape(n, 2)
-
-    own = es.attend(es.Prompt(Coin(), sink_logits=[0.0]), T, Z, 6, replicates=4000)
+    own = es.attend(es.Prompt(Coin(2), sink_logits=[0.0]), T, Z, 6, replicates=4000)
     coin = es.attend(es.Prompt(COIN, sink_logits=[0.0]), T, Z, 6)
     assert own.engine == "direct" and np.all(np.abs(own.output - coin.output) < 6 * own.std_error)

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "esscher/estimate/autocorrelation.h"
 #include "esscher/heads/diagnose.h"
 #include "esscher/measure/gaussian.h"
 #include "esscher/measure/stationary.h"
@@ -42,6 +43,35 @@ TEST(KeyDependence, IntervalsHoldTheKappaOfAnAutoregression) {
     // 2 * 1.96 kappa sqrt(2 (2 * 15 + 1)/1000) for the window of 5 kappa = 15.
     EXPECT_TRUE(testing::close(width, 2 * 1.96 * 3 * std::sqrt(0.062), 0.1)) << d;
   }
+}
+
+// The mean that is subtracted lowers every autocovariance by the variance of the mean, kappa/n.
+TEST(KeyDependence, TheMeanOfFewKeysCostsKappaWhatIsSaid) {
+  double kappa = 0, bias = 0;
+  constexpr int kPrompts = 400;
+  for (std::uint64_t r = 0; r < kPrompts; ++r) {
+    const Autocorrelation found = autocorrelation(autoregression(0.5, 8, 200, Stream(9, r)));
+    kappa += found.kappa / kPrompts;
+    bias += found.bias / kPrompts;
+  }
+  EXPECT_GT(bias, 0.3);
+  EXPECT_NEAR(kappa + bias, 3, 0.15);
+}
+
+// One slow coordinate, kappa 39, among fifteen of kappa 13/7: the window of their mean sees a third of
+// it, and an interval would miss (39 + 15 * 13/7)/16 = 4.18 nearly always.
+TEST(KeyDependence, OneSlowCoordinateLeavesALowerBound) {
+  int held = 0, open = 0;
+  for (std::uint64_t r = 0; r < 60; ++r) {
+    Matrix keys(1500, 16);
+    keys.leftCols(1) = autoregression(0.95, 1, 1500, Stream(10, r));
+    keys.rightCols(15) = autoregression(0.3, 15, 1500, Stream(11, r));
+    const KeyDependence found = *key_dependence(head_of(keys));
+    open += std::isinf(found.high) ? 1 : 0;
+    held += found.low <= 4.18 && 4.18 <= found.high ? 1 : 0;
+  }
+  EXPECT_GE(open, 55);
+  EXPECT_GE(held, 55);
 }
 
 TEST(KeyDependence, KeysThatDriftHaveALowerBoundOnly) {

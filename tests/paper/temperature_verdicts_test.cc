@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "esscher/paper/temperature.h"
+#include "tests/paper/can_fail.h"
 #include "tests/testing.h"
 
 namespace esscher::paper {
@@ -12,40 +13,20 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Every figure notices a factor of 1.2, every condition and every control can fail.
-void expect_sharp(const Checks& checks) {
-  EXPECT_EQ(trouble_of(checks), "");
-  EXPECT_FALSE(checks.controls.empty());
-  for (std::size_t i = 0; i < checks.figures.size(); ++i) {
-    EXPECT_LE(checks.figures[i].noticed(), kNoticed) << checks.figures[i].what;
-    for (const double factor : {1.2001, 1 / 1.2001, std::nan("")}) {
-      Checks planted = checks;
-      planted.figures[i] = checks.figures[i].planted(factor);
-      EXPECT_THAT(trouble_of(planted), HasSubstr(checks.figures[i].what)) << factor;
-    }
-  }
-  for (std::size_t i = 0; i < checks.conditions.size(); ++i) {
-    Checks planted = checks;
-    planted.conditions[i].holds = false;
-    EXPECT_EQ(trouble_of(planted), checks.conditions[i].what);
-  }
-  for (std::size_t i = 0; i < checks.controls.size(); ++i) {
-    Checks planted = checks;
-    planted.controls[i].value = planted.controls[i].expected;
-    EXPECT_THAT(trouble_of(planted), HasSubstr("the check cannot fail"));
-  }
-}
-
 TEST(TemperatureVerdicts, Regimes) {
   std::vector<RegimeNumbers> good = {{.c = 0.4,
                                       .regime = "averaging",
                                       .decades = 250,
                                       .ratio = 1.001,
                                       .other = 1e9,
+                                      .combined = 0.95,
                                       .sampled_ratio = 1.002,
                                       .sampled_error = 0.001}};
-  expect_sharp(regime_checks(good));
+  expect_each_figure_can_fail(regime_checks(good));
   EXPECT_EQ(judge_regimes(good).status, VerdictStatus::holds);
+  good[0].combined = 1.09;
+  EXPECT_EQ(judge_regimes(good).status, VerdictStatus::fails);
+  good[0].combined = 1;
   good[0].ratio = 1.03;
   EXPECT_EQ(judge_regimes(good).status, VerdictStatus::fails);
   EXPECT_EQ(judge_regimes({}).status, VerdictStatus::fails);
@@ -59,7 +40,7 @@ TEST(TemperatureVerdicts, GoldenRatio) {
                                       .gamma = (std::sqrt(5.0) - 1) / 2,
                                       .sampled_ratio = 0.999,
                                       .sampled_error = 0.002}};
-  expect_sharp(golden_checks(good));
+  expect_each_figure_can_fail(golden_checks(good));
   EXPECT_THAT(judge_golden(good).text, HasSubstr("0.6181"));
   good[0].exponent = 0.62;
   EXPECT_EQ(judge_golden(good).status, VerdictStatus::fails);
@@ -71,10 +52,27 @@ TEST(TemperatureVerdicts, BestTemperature) {
                                         .L = {10, 10000},
                                         .factor = {0.9102536, 0.9998518},
                                         .error = {1e-7, 1e-9}}};
-  expect_sharp(best_checks(good));
+  expect_each_figure_can_fail(best_checks(good));
   EXPECT_EQ(judge_best_temperature(good).status, VerdictStatus::holds);
   good[0].factor[0] = 1.02;
   EXPECT_THAT(judge_best_temperature(good).text, HasSubstr("Fails"));
+}
+
+// "More where prompts are short or features many" is judged point by point.
+TEST(TemperatureVerdicts, BestTemperatureFallsWithFeaturesAndRisesWithLength) {
+  const auto broken = [](const std::vector<BestTemperature>& heads) {
+    std::string out;
+    for (const Condition& c : best_checks(heads).conditions) out += c.holds ? "" : c.what + ";";
+    return out;
+  };
+  std::vector<BestTemperature> heads = {
+      {.d = 1, .alpha = 0.5, .L = {10, 100}, .factor = {0.953, 0.980}, .error = {0, 0}},
+      {.d = 2, .alpha = 0.5, .L = {10, 100}, .factor = {0.852, 0.958}, .error = {0, 0}}};
+  EXPECT_EQ(broken(heads), "");
+  heads[1].factor[1] = 0.981;
+  EXPECT_THAT(broken(heads), HasSubstr("of d = 2, α = 0.5 at L = 100 is not below that of d = 1"));
+  heads[1].factor = {0.852, 0.850};
+  EXPECT_THAT(broken(heads), HasSubstr("does not fall from L = 10 to L = 100"));
 }
 
 // E[e^{a^2 x^2} (a^2 x^4 + x^2)] by a sum, d = 1.

@@ -8,11 +8,10 @@
 #include "esscher/measure/empirical.h"
 #include "esscher/risk/layer_error.h"
 #include "esscher/simd/targets.h"
-#include "esscher/task/classification.h"
 #include "esscher/task/denoising.h"
 #include "esscher/task/pool.h"
-#include "esscher/task/single_index_task.h"
 #include "esscher/task/token_lanes.h"
+#include "tests/task/tasks.h"
 #include "tests/testing.h"
 
 namespace esscher {
@@ -26,25 +25,12 @@ ContextTask denoising() {
   return denoising_task(task);
 }
 
-ContextTask classes() {
-  ClassificationTask task;
-  task.means.fixed = Matrix{{1.0}, {-0.6}};
-  task.cov = Matrix{{0.5}};
-  return classification_task(task);
-}
-
 // Labels without noise: the covariance of the tokens is singular.
 ContextTask pool() {
   PoolTask task;
   task.pool = Matrix{{1.0, 0.3}, {-0.5, 0.8}};
   task.cov = Matrix::Identity(2, 2);
   return pool_task(task);
-}
-
-ContextTask index() {
-  SingleIndexTask task;
-  task.cov = Matrix::Identity(1, 1);
-  return single_index_task(task);
 }
 
 Layer layer_for(const ContextTask& task, const std::vector<ModelKind>& kinds) {
@@ -114,7 +100,7 @@ TEST(LayerBatch, LanesAreTheirTokensOneByOneOnEveryTarget) {
   for (const std::string& target : simd::supported_targets()) {
     SCOPED_TRACE(target);
     simd::force_target(target);
-    for (const ContextTask& task : {denoising(), classes(), pool()}) {
+    for (const ContextTask& task : {denoising(), testing::two_classes(0.5), pool()}) {
       for (const std::vector<ModelKind>& kinds : kHeads) {
         for (const Index L : {1, 7, 150}) expect_slow(task, kinds, L);
       }
@@ -145,8 +131,8 @@ TEST(LayerBatch, TokensOfLanesHaveTheLawOfTheMixture) {
 }
 
 TEST(LayerBatch, OtherLawsAndInfinitePromptsHaveNoLanes) {
-  EXPECT_FALSE(LayerBatch(index(), 10, 4, true).has_lanes());
-  EXPECT_FALSE(LayerBatch(classes(), Length::infinity(), 4, true).has_lanes());
+  EXPECT_FALSE(LayerBatch(testing::index_on_the_line(), 10, 4, true).has_lanes());
+  EXPECT_FALSE(LayerBatch(testing::two_classes(0.5), Length::infinity(), 4, true).has_lanes());
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "esscher/risk/query_risk.h"
 #include "esscher/training/start.h"
 #include "esscher/training/twins.h"
+#include "tests/coverage.h"
 #include "tests/risk/query_grid.h"
 #include "tests/testing.h"
 
@@ -69,7 +70,7 @@ TEST(GradientGap, RareQueriesAreSeenAndErrorsCover) {
                {1000, 0.419, 0.1093},
                {1000000, 0.419, 0.0064},
                {1000000, 0.856, 0.0045}};
-  int misses = 0;
+  testing::Coverage covered;
   for (const auto& c : cases) {
     const FlowPoint p = at_time(setup, c.t);
     const double truth = gap_on_grid(setup, grid, NodeTables(c.L), p.theta);
@@ -82,10 +83,13 @@ TEST(GradientGap, RareQueriesAreSeenAndErrorsCover) {
       EXPECT_FALSE(got.heavy);
       EXPECT_GT(got.std_error, 0);
       EXPECT_LT(got.std_error, 0.03 * truth) << c.L << " " << c.t;
-      misses += !student_interval(got.value, got.std_error, 7).contains(truth);
+      ++covered.seeds;
+      covered.held += student_interval(got.value, got.std_error, 7).contains(truth) ? 1 : 0;
     }
   }
-  EXPECT_LE(misses, 9);  // 2.4 of 48 are expected; more than 9 have probability 2e-4
+  testing::record_coverage(0, "gradient gap along training", "Gaussian features, d = 3",
+                           "8 sets of 1024 nodes", covered);
+  EXPECT_GE(covered.held, 39);  // 2.4 of 48 may miss; more than 9 have probability 2e-4
 }
 
 TEST(GradientGap, ClosedFormsHaveNoError) {

@@ -5,38 +5,16 @@
 #include <cmath>
 
 #include "esscher/base/error.h"
-#include "esscher/task/classification.h"
-#include "esscher/task/denoising.h"
 #include "esscher/task/pool.h"
-#include "esscher/task/single_index_task.h"
 #include "tests/gradient_check.h"
+#include "tests/task/tasks.h"
 #include "tests/testing.h"
 
 namespace esscher {
 namespace {
 
 using testing::close;
-
-ContextTask denoising(double gamma, double xi) {
-  DenoisingTask task;
-  task.means.fixed = Matrix{{1.5}, {-1.5}};
-  task.gamma = gamma;
-  task.xi = xi;
-  return denoising_task(task);
-}
-
-ContextTask classes() {
-  ClassificationTask task;
-  task.means.fixed = Matrix{{1.0}, {-0.6}};
-  task.cov = Matrix::Identity(1, 1);
-  return classification_task(task);
-}
-
-ContextTask index() {
-  SingleIndexTask task;
-  task.cov = Matrix::Identity(1, 1);
-  return single_index_task(task);
-}
+using testing::two_points;
 
 ContextTask pool() {
   PoolTask task;
@@ -46,16 +24,12 @@ ContextTask pool() {
   return pool_task(task);
 }
 
-// U = 0.4 I, V = 0.3 I and W = 0.1 I, as far as they act.
+ContextTask denoising(double gamma, double xi) { return denoising_task(two_points(gamma, xi)); }
+
+ContextTask classes() { return testing::two_classes(); }
+
 Layer small_layer(const ContextTask& task, const std::vector<ModelKind>& kinds) {
-  const Index D = task.token_dim, m = task.out_dim;
-  Layer out{0.1 * Matrix::Identity(D, D).bottomRows(m), {}};
-  for (const ModelKind kind : kinds) {
-    const double scale = 1 + 0.3 * static_cast<double>(out.heads.size());
-    out.heads.push_back(
-        {kind, 0.4 * scale * Matrix::Identity(D, D), 0.3 * Matrix::Identity(D, D).bottomRows(m)});
-  }
-  return out;
+  return testing::small_layer(task, kinds, 0.4, 0.3, 0.3);
 }
 
 LayerFlowProblem problem_of(const ContextTask& task, Length L,
@@ -86,7 +60,8 @@ void expect_flow(LayerFlowProblem whole, double t) {
 }
 
 TEST(LayerFlow, IsASemigroupThatLosesEnergy) {
-  for (const ContextTask& task : {denoising(0.6, 0.9), classes(), index(), pool()}) {
+  for (const ContextTask& task :
+       {denoising(0.6, 0.9), classes(), testing::index_on_the_line(), pool()}) {
     expect_flow(problem_of(task, 4, {ModelKind::linear}), 0.6);
     expect_flow(problem_of(task, Length::infinity()), 0.6);
   }
@@ -106,7 +81,8 @@ TEST(LayerFlow, OfSoftmaxOnAFinitePromptIsASemigroupToo) {
 
 // Two heads, one of them softmax, have no formula: they flow on fixed prompts.
 TEST(LayerFlow, TheFieldIsTheGradientOfItsRisk) {
-  for (const ContextTask& task : {denoising(0.6, 0.9), classes(), index(), pool()}) {
+  for (const ContextTask& task :
+       {denoising(0.6, 0.9), classes(), testing::index_on_the_line(), pool()}) {
     for (const auto& [L, kinds] : {std::pair{Length::infinity(), std::vector{ModelKind::softmax}},
                                    {Length(5), {ModelKind::softmax, ModelKind::linear}}}) {
       const LayerFlowProblem problem = problem_of(task, L, kinds);

@@ -11,20 +11,13 @@
 #include "esscher/task/regression_nodes.h"
 #include "esscher/task/single_index_task.h"
 #include "tests/gradient_check.h"
+#include "tests/task/tasks.h"
 #include "tests/testing.h"
 
 namespace esscher {
 namespace {
 
 using testing::close;
-
-DenoisingTask line(double gamma, double xi) {
-  DenoisingTask task;
-  task.means.fixed = Matrix{{1.5}, {-1.5}};
-  task.gamma = gamma;
-  task.xi = xi;
-  return task;
-}
 
 TEST(Minimise, FindsTheMinimumOfRosenbrock) {
   const SmoothFunction f = [](const Vector& x, Vector& g) {
@@ -40,10 +33,8 @@ TEST(Minimise, FindsTheMinimumOfRosenbrock) {
 }
 
 TEST(LayerFamily, GradientsArePulledBack) {
-  ClassificationTask classes;
-  classes.means.fixed = Matrix{{1.0}, {-0.6}};
-  classes.cov = Matrix::Identity(1, 1);
-  for (const ContextTask& task : {denoising_task(line(0.5, 0.6)), classification_task(classes)}) {
+  for (const ContextTask& task :
+       {denoising_task(testing::two_points(0.5, 0.6)), testing::two_classes()}) {
     for (const LayerFamily family :
          {LayerFamily::scalars, LayerFamily::diagonal, LayerFamily::full}) {
       const FamilyMap map(family, task, {ModelKind::softmax});
@@ -58,7 +49,7 @@ TEST(LayerFamily, GradientsArePulledBack) {
           << name(task.type) << " " << name(family);
     }
   }
-  const FamilyMap labels(LayerFamily::scalars, classification_task(classes), {ModelKind::softmax});
+  const FamilyMap labels(LayerFamily::scalars, testing::two_classes(), {ModelKind::softmax});
   EXPECT_EQ(labels.size(), 2);  // u and v
   EXPECT_EQ(labels.layer(Vector{{0.5, 2.0}}).heads[0].U, (Matrix{{0.5, 0.0}, {0.0, 0.0}}));
   EXPECT_EQ(labels.layer(Vector{{0.5, 2.0}}).heads[0].V, (Matrix{{0.0, 2.0}}));
@@ -66,7 +57,8 @@ TEST(LayerFamily, GradientsArePulledBack) {
 
 // U = 1/S, V = xi^2/S, W = (gamma^2 - xi^2)/S is the posterior mean, hence the optimum.
 TEST(LayerOptimum, AnInfinitePromptFindsThePosteriorMean) {
-  const OptimumProblem problem{.task = denoising_task(line(0.6, 0.9)), .lengths = {}, .risk = {}};
+  const OptimumProblem problem{
+      .task = denoising_task(testing::two_points(0.6, 0.9)), .lengths = {}, .risk = {}};
   const LayerOptimum best = layer_optimum(problem, Length::infinity());
   const double S = 0.36 + 0.81;
   EXPECT_TRUE(best.converged);
@@ -78,10 +70,11 @@ TEST(LayerOptimum, AnInfinitePromptFindsThePosteriorMean) {
 // Short prompts ask for a sharp head, whose largest token tells the sign of the query; long ones for a
 // head that is cooler than that of an infinite prompt.
 TEST(LayerOptimum, FinitePromptsHaveOptimaOfTheirOwn) {
-  const OptimumProblem problem{.task = denoising_task(line(std::sqrt(0.5), std::sqrt(0.5))),
-                               .lengths = {Length(100), Length(10000), Length::infinity()},
-                               .restarts = 1,
-                               .risk = {}};
+  const OptimumProblem problem{
+      .task = denoising_task(testing::two_points(std::sqrt(0.5), std::sqrt(0.5))),
+      .lengths = {Length(100), Length(10000), Length::infinity()},
+      .restarts = 1,
+      .risk = {}};
   const std::vector<OptimumRow> rows = compute_here(optimum_cells(problem));
   ASSERT_EQ(rows.size(), 3u);
   EXPECT_GT(*rows[0].u, 2 * *rows[2].u);
@@ -135,8 +128,10 @@ TEST(LayerOptimum, SoftmaxBeatsLinearHeadsOnSigns) {
 }
 
 TEST(LayerOptimum, MistakesAreNamed) {
-  OptimumProblem problem{
-      .task = denoising_task(line(0.6, 0.9)), .lengths = {}, .restarts = 0, .risk = {}};
+  OptimumProblem problem{.task = denoising_task(testing::two_points(0.6, 0.9)),
+                         .lengths = {},
+                         .restarts = 0,
+                         .risk = {}};
   EXPECT_THROW((void)layer_optimum(problem, 10), ArgumentError);
 }
 

@@ -7,22 +7,15 @@
 #include "esscher/risk/layer_batch.h"
 #include "esscher/risk/layer_risk.h"
 #include "esscher/task/classification.h"
-#include "esscher/task/denoising.h"
-#include "esscher/task/single_index_task.h"
 #include "esscher/training/chain.h"
 #include "tests/gradient_check.h"
+#include "tests/task/tasks.h"
 #include "tests/testing.h"
 
 namespace esscher {
 namespace {
 
-ContextTask denoising() {
-  DenoisingTask task;
-  task.means.fixed = Matrix{{1.5}, {-1.5}};
-  task.gamma = 0.6;
-  task.xi = 0.9;
-  return denoising_task(task);
-}
+ContextTask denoising() { return denoising_task(testing::two_points(0.6, 0.9)); }
 
 ContextTask classes() {
   ClassificationTask task;
@@ -31,21 +24,8 @@ ContextTask classes() {
   return classification_task(task);
 }
 
-ContextTask index() {
-  SingleIndexTask task;
-  task.cov = Matrix::Identity(1, 1);
-  return single_index_task(task);
-}
-
 Layer start_of(const ContextTask& task, const std::vector<ModelKind>& kinds) {
-  const Index D = task.token_dim, m = task.out_dim;
-  Layer out{0.1 * Matrix::Identity(D, D).bottomRows(m), {}};
-  for (const ModelKind kind : kinds) {
-    const double scale = 1 + static_cast<double>(out.heads.size());
-    out.heads.push_back(
-        {kind, 0.3 * scale * Matrix::Identity(D, D), 0.4 * Matrix::Identity(D, D).bottomRows(m)});
-  }
-  return out;
+  return testing::small_layer(task, kinds, 0.3, 0.4, 1);
 }
 
 TrainConfig config_of(const ContextTask& task, const std::vector<ModelKind>& kinds) {
@@ -96,7 +76,7 @@ TEST(LayerBatch, IsUnbiased) {
 
 // Prompts of a single index are in double; lanes have their slow twin in tests/risk/layer_batch_test.cc.
 TEST(LayerTrainer, GradientsAreThoseOfTheBatch) {
-  for (const ContextTask& task : {index(), denoising()}) {
+  for (const ContextTask& task : {testing::index_on_the_line(), denoising()}) {
     for (const auto& kinds : kHeads) {
       const TrainConfig config = config_of(task, kinds);
       const FamilyMap map = config.layer->map();

@@ -1,0 +1,28 @@
+// Coverage that a test counts, told to scripts/calibrate: it makes a row of docs/calibration.md from
+// each record in the JSON that gtest writes.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace esscher::testing {
+
+// How many of `seeds` intervals were flagged, and how many of the others held the truth.
+struct Coverage {
+  int seeds = 0, flagged = 0, held = 0;
+
+  [[nodiscard]] int judged() const { return seeds - flagged; }
+};
+
+// The n-th record of the test that runs. Words hold no "|".
+inline void record_coverage(int n, const std::string& interval, const std::string& of,
+                            const std::string& sampled, const Coverage& c) {
+  std::string text;
+  for (const std::string& word : {interval, of, sampled}) text += word + "|";
+  ::testing::Test::RecordProperty("coverage" + std::to_string(n),
+                                  text + std::to_string(c.seeds) + "|" + std::to_string(c.flagged) +
+                                      "|" + std::to_string(c.held));
+}
+
+}  // namespace esscher::testing
