@@ -14,9 +14,22 @@ using esscher::detail::LetterBlock;
 using esscher::detail::LetterMaps;
 using esscher::detail::NodeRows;
 
+// Products are rounded before they are added, and sums are eight of every eighth node on vectors of any
+// size, so that the bits are the same on every instruction set.
+constexpr Index kSums = 8;
+
+template <class V>
+HWY_INLINE V multiply_add(V a, V b, V c) {
+  return hn::Add(hn::Mul(a, b), c);
+}
+
+double total(const double* s) {
+  return ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));
+}
+
 void letters_of_block(const NodeRows& nodes, const LetterMaps& maps, Index block,
                       LetterBlock& out) {
-  const hn::ScalableTag<double> dd;
+  const hn::CappedTag<double, kSums> dd;
   using V = hn::Vec<decltype(dd)>;
   const Index d = maps.d;
   for (Index o = 0; o < NodeRows::kBlock; o += static_cast<Index>(hn::Lanes(dd))) {
@@ -35,26 +48,26 @@ void letters_of_block(const NodeRows& nodes, const LetterMaps& maps, Index block
       V sax = hn::Zero(dd);
       for (Index j = 0; j < d; ++j) {
         const V x = hn::LoadU(dd, nodes.x(j) + k);
-        ax = hn::MulAdd(c(alpha[j]), x, ax);
-        sax = hn::MulAdd(c(Salpha[j]), x, sax);
+        ax = multiply_add(c(alpha[j]), x, ax);
+        sax = multiply_add(c(Salpha[j]), x, sax);
       }
       const V sw = hn::LoadU(dd, nodes.sw(i) + k);
-      b = hn::MulAdd(c(maps.beta(i)), hn::LoadU(dd, nodes.x(i) + k), b);
-      swa = hn::MulAdd(sw, ax, swa);
-      swv = hn::MulAdd(sw, c(maps.vx(i)), swv);
-      saxv = hn::MulAdd(sax, c(maps.vx(i)), saxv);
-      tau2 = hn::MulAdd(ax, sax, tau2);
+      b = multiply_add(c(maps.beta(i)), hn::LoadU(dd, nodes.x(i) + k), b);
+      swa = multiply_add(sw, ax, swa);
+      swv = multiply_add(sw, c(maps.vx(i)), swv);
+      saxv = multiply_add(sax, c(maps.vx(i)), saxv);
+      tau2 = multiply_add(ax, sax, tau2);
       hn::StoreU(sax, dd, out.sax(i) + o);
     }
-    const V gay = hn::MulAdd(labels, b, swa);
-    const V gry = hn::MulAdd(c(maps.vy), labels, swv);
-    tau2 = hn::MulAdd(b, hn::Add(swa, gay), tau2);
+    const V gay = multiply_add(labels, b, swa);
+    const V gry = multiply_add(c(maps.vy), labels, swv);
+    tau2 = multiply_add(b, hn::Add(swa, gay), tau2);
     hn::StoreU(b, dd, out.bx() + o);
     hn::StoreU(gay, dd, out.ga_y() + o);
     hn::StoreU(gry, dd, out.gr_y() + o);
     hn::StoreU(tau2, dd, out.tau2() + o);
-    hn::StoreU(hn::MulAdd(c(maps.vy), gay, hn::MulAdd(swv, b, saxv)), dd, out.g() + o);
-    hn::StoreU(hn::MulAdd(c(maps.vy), hn::Add(swv, gry), c(maps.vx_Svx)), dd, out.q() + o);
+    hn::StoreU(multiply_add(c(maps.vy), gay, multiply_add(swv, b, saxv)), dd, out.g() + o);
+    hn::StoreU(multiply_add(c(maps.vy), hn::Add(swv, gry), c(maps.vx_Svx)), dd, out.q() + o);
   }
 }
 
@@ -62,7 +75,7 @@ void letters_of_block(const NodeRows& nodes, const LetterMaps& maps, Index block
 // before all others.
 void slope_of_block(const NodeRows& nodes, const LetterMaps& maps, Index block,
                     LetterBlock& letters, Readout& slope) {
-  const hn::ScalableTag<double> dd;
+  const hn::CappedTag<double, kSums> dd;
   using V = hn::Vec<decltype(dd)>;
   const Index d = maps.d, lanes = static_cast<Index>(hn::Lanes(dd));
   const Index first = block * NodeRows::kBlock, half = NodeRows::kHalf;
@@ -78,60 +91,72 @@ void slope_of_block(const NodeRows& nodes, const LetterMaps& maps, Index block,
       V gr;
       if (i < d) {
         const V sw = at(nodes.sw(i) + first + o);
-        ga = hn::MulAdd(at(letters.bx() + o), sw, at(letters.sax(i) + o));
-        gr = hn::MulAdd(vy, sw, Svx);
+        ga = multiply_add(at(letters.bx() + o), sw, at(letters.sax(i) + o));
+        gr = multiply_add(vy, sw, Svx);
       } else {
         ga = at(letters.ga_y() + o);
         gr = at(letters.gr_y() + o);
       }
       const V d_g = at(letters.d_g() + o);
-      a_bar = hn::MulAdd(d_g, gr, hn::Mul(at(letters.d_tau2() + o), ga));
-      r_bar = hn::MulAdd(d_g, ga, hn::Mul(at(letters.d_q() + o), gr));
+      a_bar = multiply_add(d_g, gr, hn::Mul(at(letters.d_tau2() + o), ga));
+      r_bar = multiply_add(d_g, ga, hn::Mul(at(letters.d_q() + o), gr));
     };
-    V sum = hn::Zero(dd);
-    for (Index o = 0; o < size; o += lanes) {
-      V a_bar;
-      V r_bar;
-      back(o, a_bar, r_bar);
-      if (nodes.paired()) {
-        V a_mirror;
-        V r_mirror;
-        back(o + half, a_mirror, r_mirror);
-        a_bar = hn::Add(a_bar, a_mirror);
-        r_bar = hn::Add(r_bar, r_mirror);
+    double sums[kSums];
+    for (Index g = 0; g < kSums; g += lanes) {
+      V sum = hn::Zero(dd);
+      for (Index o = g; o < size; o += kSums) {
+        V a_bar;
+        V r_bar;
+        back(o, a_bar, r_bar);
+        if (nodes.paired()) {
+          V a_mirror;
+          V r_mirror;
+          back(o + half, a_mirror, r_mirror);
+          a_bar = hn::Add(a_bar, a_mirror);
+          r_bar = hn::Add(r_bar, r_mirror);
+        }
+        hn::StoreU(a_bar, dd, letters.a_bar(i) + o);
+        sum = hn::Add(sum, r_bar);
       }
-      hn::StoreU(a_bar, dd, letters.a_bar(i) + o);
-      sum = hn::Add(sum, r_bar);
+      hn::StoreU(sum, dd, sums + g);
     }
-    slope.r(i) += hn::GetLane(hn::SumOfLanes(dd, sum));
+    slope.r(i) += total(sums);
   }
 
   for (Index i = 0; i <= d; ++i) {
     const double* a_bar = letters.a_bar(i);
     Index j = 0;
     for (; j + 4 <= d; j += 4) {
-      V s0 = hn::Zero(dd);
-      V s1 = s0;
-      V s2 = s0;
-      V s3 = s0;
-      for (Index o = 0; o < size; o += lanes) {
-        const V a = at(a_bar + o);
-        s0 = hn::MulAdd(a, at(nodes.x(j) + first + o), s0);
-        s1 = hn::MulAdd(a, at(nodes.x(j + 1) + first + o), s1);
-        s2 = hn::MulAdd(a, at(nodes.x(j + 2) + first + o), s2);
-        s3 = hn::MulAdd(a, at(nodes.x(j + 3) + first + o), s3);
+      double sums[4][kSums];
+      for (Index g = 0; g < kSums; g += lanes) {
+        V s0 = hn::Zero(dd);
+        V s1 = s0;
+        V s2 = s0;
+        V s3 = s0;
+        for (Index o = g; o < size; o += kSums) {
+          const V a = at(a_bar + o);
+          s0 = multiply_add(a, at(nodes.x(j) + first + o), s0);
+          s1 = multiply_add(a, at(nodes.x(j + 1) + first + o), s1);
+          s2 = multiply_add(a, at(nodes.x(j + 2) + first + o), s2);
+          s3 = multiply_add(a, at(nodes.x(j + 3) + first + o), s3);
+        }
+        hn::StoreU(s0, dd, sums[0] + g);
+        hn::StoreU(s1, dd, sums[1] + g);
+        hn::StoreU(s2, dd, sums[2] + g);
+        hn::StoreU(s3, dd, sums[3] + g);
       }
-      slope.U(i, j) += hn::GetLane(hn::SumOfLanes(dd, s0));
-      slope.U(i, j + 1) += hn::GetLane(hn::SumOfLanes(dd, s1));
-      slope.U(i, j + 2) += hn::GetLane(hn::SumOfLanes(dd, s2));
-      slope.U(i, j + 3) += hn::GetLane(hn::SumOfLanes(dd, s3));
+      for (Index k = 0; k < 4; ++k) slope.U(i, j + k) += total(sums[k]);
     }
     for (; j < d; ++j) {
-      V sum = hn::Zero(dd);
-      for (Index o = 0; o < size; o += lanes) {
-        sum = hn::MulAdd(at(a_bar + o), at(nodes.x(j) + first + o), sum);
+      double sums[kSums];
+      for (Index g = 0; g < kSums; g += lanes) {
+        V sum = hn::Zero(dd);
+        for (Index o = g; o < size; o += kSums) {
+          sum = multiply_add(at(a_bar + o), at(nodes.x(j) + first + o), sum);
+        }
+        hn::StoreU(sum, dd, sums + g);
       }
-      slope.U(i, j) += hn::GetLane(hn::SumOfLanes(dd, sum));
+      slope.U(i, j) += total(sums);
     }
   }
 }

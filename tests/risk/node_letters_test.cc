@@ -113,6 +113,26 @@ TEST(NodeLetters, EqualThePlainFormsOnEveryTarget) {
   });
 }
 
+TEST(NodeLetters, SameBitsOnEveryTarget) {
+  const Index d = 5;
+  const LinearRegressionTask task = testing::general_task(d, Stream(1));
+  const Readout at = testing::random_readout(d + 1, 0.7, Stream(2));
+  for (const Nodes& nodes : {random_nodes(601, d), random_pairs(301, d)}) {
+    const NodeRows rows(nodes.w, nodes.x, Vector::Ones(nodes.w.rows()), task.prompt_cov, 0.3);
+    const auto slope = [&](const std::string& target) {
+      simd::force_target(target);
+      return slope_of(rows, LetterMaps(task.prompt_cov, at), nodes,
+                      [](Index, LetterBlock&, Index) {});
+    };
+    const Readout best = slope("");
+    for (const std::string& target : simd::supported_targets()) {
+      const Readout other = slope(target);
+      EXPECT_TRUE(best.U == other.U && best.r == other.r) << target;
+    }
+  }
+  simd::force_target("");
+}
+
 // What is 0 because w and -w are alike is 0 in every bit.
 TEST(NodeLetters, SymmetryIsExact) {
   everywhere([](const LinearRegressionTask& task, Readout at) {
