@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "esscher/base/error.h"
 #include "esscher/base/number_text.h"
@@ -81,6 +82,20 @@ BoundFit fit_bound(Metric metric, const StudyResult& result, double sigma) {
 }
 
 }  // namespace
+
+std::string hypothesis_words(const std::string& name) {
+  static const std::map<std::string, std::string> words{
+      {"mu is centred", "Tokens are centred"},
+      {"mu is sub-Gaussian", "Tokens are sub-Gaussian, with a constant σ"},
+      {"sigma >= 1", "Their constant σ is at least 1"},
+      {"nu is centred", "Queries are centred"},
+      {"nu is 1-sub-Gaussian", "Queries are sub-Gaussian with a constant of at most 1"},
+      {"nu is a law", "Queries have a law"},
+      {"L >= 2", "Prompts have at least two tokens"},
+      {"|T[mu]| in L4(nu) is finite", "The norm of T[μ] over queries has a finite fourth moment"}};
+  const auto found = words.find(name);
+  return found == words.end() ? name : found->second;
+}
 
 double bound_at(const BoundFit& fit, double sigma, std::int64_t L) {
   const double x = static_cast<double>(L);

@@ -41,6 +41,9 @@ struct Hypothesis {
   }
 };
 
+// The name of a hypothesis as a reader says it.
+std::string hypothesis_words(const std::string& name);
+
 struct BoundFit {
   Metric metric = Metric::output;
   double c1 = 0, c2 = 0;

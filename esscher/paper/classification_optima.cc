@@ -299,14 +299,14 @@ Checks classification_checks(const ClassificationNumbers& n) {
        .tolerance = kSaddleError},
       rate,
       near_one("1 + the share of a gradient outside symmetric layers", 1 + n.leak, kLeakError),
-      near_one("KK⊤ − QQ⊤ after the flow over that before", n.conserved, kConservedError)};
+      near_one("KKᵀ − QQᵀ after the flow over that before", n.conserved, kConservedError)};
   out.conditions = {{"the gradient at zero is not zero", n.saddle_norm < 1e-12}};
   rate.what = "the same rate far from the optimum";
   rate.value = n.early_rate;
   out.controls = {
       near_one("the risk at (U/2, V) over the least one", n.half, kOptimumError), rate,
       near_one("1 + that share for classes without the symmetry", 1 + n.leak_skew, kLeakError),
-      near_one("KK⊤ − QQ⊤ after long gradient steps over that before", n.conserved_steps,
+      near_one("KKᵀ − QQᵀ after long gradient steps over that before", n.conserved_steps,
                kConservedError)};
   return out;
 }
@@ -351,7 +351,7 @@ SectionReport report(const Options&, std::span<const OptimaRow> rows) {
       "(U, V) and (−U, −V); zero is a strict saddle, which gradient flow leaves; near an optimum "
       "the "
       "excess risk falls exponentially, at twice the smallest curvature there. Layers that share a "
-      "symmetry of the classes form an invariant subspace, and with U = K⊤Q the matrix KK⊤ − QQ⊤ "
+      "symmetry of the classes form an invariant subspace, and with U = KᵀQ the matrix KKᵀ − QQᵀ "
       "is "
       "conserved.";
   section.verdict = judge_classification(n);

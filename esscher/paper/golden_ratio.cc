@@ -154,7 +154,7 @@ Checks golden_checks(std::span<const GoldenNumbers> numbers) {
   for (const GoldenNumbers& n : numbers) {
     const std::string where = "λ = " + brief(n.lambda);
     out.figures.push_back(
-        {.what = "E H over its formula, " + where + ", at L = 10^{" + brief(n.decades) + "}",
+        {.what = "E H over its formula, " + where + ", at L = 1e" + brief(n.decades),
          .value = n.ratio,
          .expected = 1,
          .source = Source::closed_form,
@@ -184,9 +184,9 @@ Verdict judge_golden(std::span<const GoldenNumbers> numbers) {
     if (n.lambda == 1) golden = brief(n.exponent, 5);
   }
   return verdict_of(golden_checks(numbers), VerdictStatus::holds,
-                    "At λ = 1 the exponent is " + golden + " at L = 10^{" +
+                    "At λ = 1 the exponent is " + golden + " at L = 1e" +
                         brief(numbers.empty() ? 0 : numbers.front().decades) +
-                        "}, the golden ratio 0.61803 minus what is left of logarithms; the other λ "
+                        ", the golden ratio 0.61803 minus what is left of logarithms; the other λ "
                         "follow (√(1+4/λ) − 1)/2.");
 }
 
@@ -198,7 +198,7 @@ std::vector<std::string> formulas() {
   using namespace mathml;
   const std::string lambda = id("λ");
   return {math(
-      sub(fn("E"), id("z")) + id("H") + op("~") + id("C") +
+      sub(fn("E"), id("z")) + id("H") + op("∼") + id("C") +
       frac(sup(id("L"), op("−") + id("γ")), root(fn("log") + id("L"))) + and_also() + id("γ") +
       op("=") +
       frac(root(num("1") + op("+") + num("4") + op("/") + lambda) + op("−") + num("1"), num("2")) +

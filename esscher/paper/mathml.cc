@@ -8,6 +8,15 @@ std::string element(const char* name, std::string_view body) {
       ">");
 }
 
+// A formula is markup: of its letters and signs, < and & must not be taken for it.
+std::string leaf(const char* name, std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    escaped += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : std::string(1, c);
+  }
+  return element(name, escaped);
+}
+
 std::string space(const char* width) {
   return std::string("<mspace width=\"").append(width).append("\"/>");
 }
@@ -21,11 +30,11 @@ std::string fence(const char* symbol, const std::string& body) {
 }  // namespace
 
 std::string math(const std::string& body) { return "<math display=\"block\">" + body + "</math>"; }
-std::string id(std::string_view name) { return element("mi", name); }
-std::string num(std::string_view digits) { return element("mn", digits); }
-std::string op(std::string_view symbol) { return element("mo", symbol); }
+std::string id(std::string_view name) { return leaf("mi", name); }
+std::string num(std::string_view digits) { return leaf("mn", digits); }
+std::string op(std::string_view symbol) { return leaf("mo", symbol); }
 std::string text(std::string_view words) {
-  return space("0.5em") + element("mtext", words) + space("0.5em");
+  return space("0.5em") + leaf("mtext", words) + space("0.5em");
 }
 std::string fn(std::string_view name) { return id(name) + space("0.17em"); }
 std::string row(const std::string& body) { return element("mrow", body); }

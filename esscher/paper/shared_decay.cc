@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 
 #include "esscher/base/length_grid.h"
 #include "esscher/base/number_text.h"
@@ -28,19 +27,6 @@ void each_point(std::span<const Decay> curves, Metric metric, Visit&& visit) {
       if (c.L[i] >= 2) visit(c, i);
     }
   }
-}
-
-// The hypotheses of the bounds as a reader says them.
-std::string words_of(const std::string& hypothesis) {
-  static const std::map<std::string, std::string> words{
-      {"mu is centred", "Tokens are centred"},
-      {"mu is sub-Gaussian", "Tokens are sub-Gaussian, with a constant σ"},
-      {"sigma >= 1", "Their constant σ is at least 1"},
-      {"nu is centred", "Queries are centred"},
-      {"nu is 1-sub-Gaussian", "Queries are sub-Gaussian with a constant of at most 1"},
-      {"|T[mu]| in L4(nu) is finite", "The norm of T[μ] over queries has a finite fourth moment"}};
-  const auto found = words.find(hypothesis);
-  return found == words.end() ? hypothesis : found->second;
 }
 
 // Adds the value of one setting.
@@ -210,7 +196,7 @@ std::vector<StatedHypothesis> stated_hypotheses(std::span<const DecayRow> rows) 
     const std::string& name = row.name.value();
     if (name.rfind("moment", 0) == 0) continue;  // these have a table of their own
     if (name == "L >= 2") continue;              // said below, once
-    const std::string text = words_of(name);
+    const std::string text = hypothesis_words(name);
     auto line = std::find_if(lines.begin(), lines.end(),
                              [&](const StatedHypothesis& l) { return l.text == text; });
     if (line == lines.end()) line = lines.insert(line, {.text = text});

@@ -13,7 +13,7 @@ Paper temperature() {
       .lead =
           "Models of long context multiply their scores by a factor that grows with the prompt. "
           "What such a factor does to the softmax weights is one integral, which is evaluated "
-          "here at lengths up to 10^{250}, far beyond where formulas for long prompts are "
+          "here at lengths up to 1e250, far beyond where formulas for long prompts are "
           "usually trusted. Each section states one result, checks it two-sided against "
           "closed forms, simulated prompts or independent values, and runs controls that must "
           "fail.",

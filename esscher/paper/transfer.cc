@@ -205,7 +205,7 @@ SectionReport report(const Options& options, std::span<const TrainingRow> rows) 
                ", α = " + brief(start_alpha(task)) + ".",
        .values = {{"dimension", static_cast<double>(task.dim)}, {"alpha", start_alpha(task)}},
        .holds = start_alpha(task) < balanced_start_bound(task)},
-      {.text = "Linear attention divides by L: T(z) = V (1/L Σ zₗ zₗ⊤) U z.", .holds = {}}};
+      {.text = "Linear attention divides by L: T(z) = V (1/L Σ zₗ zₗᵀ) U z.", .holds = {}}};
   section.verdict = judge_transfer(numbers);
   section.text =
       "Both are trained by the same gradient flow from the same start. Softmax pays e^{τ²} for its "

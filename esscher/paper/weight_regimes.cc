@@ -166,8 +166,8 @@ Checks regime_checks(std::span<const RegimeNumbers> numbers) {
   Checks out;
   for (const RegimeNumbers& n : numbers) {
     const std::string where = "c = " + brief(n.c);
-    const Judged ratio{.what = "E H over the " + n.regime + " formula, " + where + ", at L = 10^{" +
-                               brief(n.decades) + "}",
+    const Judged ratio{.what = "E H over the " + n.regime + " formula, " + where + ", at L = 1e" +
+                               brief(n.decades),
                        .value = n.ratio,
                        .expected = 1,
                        .source = Source::closed_form,
@@ -199,11 +199,11 @@ Verdict judge_regimes(std::span<const RegimeNumbers> numbers) {
     worst = worse(worst, std::abs(n.ratio - 1));
     decades = std::max(decades, n.decades);
   }
-  return verdict_of(regime_checks(numbers), VerdictStatus::holds,
-                    "At L = 10^{" + brief(decades) + "} the exact mean of Σω² is within " +
-                        brief(100 * worst, 2) +
-                        " % of the formula of its regime for every c, and at L = " +
-                        brief(kRegimeSampled) + " it is the mean over simulated prompts.");
+  return verdict_of(
+      regime_checks(numbers), VerdictStatus::holds,
+      "At L = 1e" + brief(decades) + " the exact mean of Σω² is within " + brief(100 * worst, 2) +
+          " % of the formula of its regime for every c, and at L = " + brief(kRegimeSampled) +
+          " it is the mean over simulated prompts.");
 }
 
 // ---- page
@@ -213,9 +213,9 @@ namespace {
 std::vector<std::string> formulas() {
   using namespace mathml;
   const std::string c2 = sup(id("c"), num("2")), H = fn("E") + id("H");
-  return {math(H + op("~") + sup(id("L"), c2 + op("−") + num("1")) + text("for") + c2 + op("<") +
+  return {math(H + op("∼") + sup(id("L"), c2 + op("−") + num("1")) + text("for") + c2 + op("<") +
                num("2/3")),
-          math(H + op("~") +
+          math(H + op("∼") +
                frac(id("L") + sup(id("e"), op("−") + sup(id("g"), num("2")) + op("/") + num("2")),
                     id("τ") + root(num("2") + id("π"))) +
                fn("Γ") + paren(num("2") + op("−") + id("k")) + fn("Γ") + paren(id("k")) +
@@ -224,7 +224,7 @@ std::vector<std::string> formulas() {
                     id("τ")) +
                and_also() + id("k") + op("=") + num("1/2") + op("+") + num("1") + op("/") + c2 +
                text("for") + num("2/3") + op("<") + c2 + op("<") + num("2")),
-          math(H + op("~") + num("1") + op("/") + root(id("π") + fn("log") + id("L")) + text("at") +
+          math(H + op("∼") + num("1") + op("/") + root(id("π") + fn("log") + id("L")) + text("at") +
                c2 + op("=") + num("2") + and_also() + H + op("→") + num("1") + op("−") +
                root(num("2")) + op("/") + id("c") + text("for") + c2 + op(">") + num("2"))};
 }
@@ -262,10 +262,9 @@ std::vector<Figure> figures() {
                            .series = "series",
                            .reference_data = "regime_crossover",
                            .reference_title = "over the formula for all regimes"},
-       .caption =
-           "Exact over the formula of its regime; judged is the end, at L = 10^{250}. Dashed: "
-           "over the one formula for all regimes (scaling/crossover.h), which is judged at "
-           "the length where it is furthest from 1."}};
+       .caption = "Exact over the formula of its regime; judged is the end, at L = 1e250. Dashed: "
+                  "over the one formula for all regimes, which is judged at the length where it is "
+                  "furthest from 1."}};
 }
 
 SectionReport report(const Options&, std::span<const RegimeRow> rows) {
@@ -289,7 +288,7 @@ SectionReport report(const Options&, std::span<const RegimeRow> rows) {
   section.tables = {judged_table(regime_checks(numbers))};
   StatedHypothesis range{
       .text =
-          "Scores are independent N(0, τ²) with τ = c√(log L), L from 10² to 10^{250}, c on "
+          "Scores are independent N(0, τ²) with τ = c√(log L), L from 10² to 1e250, c on "
           "both sides of √(2/3) and √2."};
   for (const Case& at : kCases) range.values.emplace_back("c, " + std::string(at.regime), at.c);
   return {.section = std::move(section),

@@ -126,6 +126,11 @@ std::string readable_numbers(std::string_view text) {
   const auto word = [](char c) { return is_name(c) || c == '.' || c == '_'; };
   std::string out;
   for (std::size_t i = 0; i < text.size();) {
+    if (text.substr(i).starts_with("= inf") && !(i + 5 < text.size() && is_name(text[i + 5]))) {
+      out += "= ∞";
+      i += 5;
+      continue;
+    }
     std::size_t end = i;
     const bool starts = digit(i) && (i == 0 || !word(text[i - 1]));
     while (starts && (digit(end) || (text[end] == '.' && digit(end + 1)))) ++end;

@@ -127,9 +127,10 @@ Sheet shape_sheet(const std::vector<MetricFit>& fits) {
 // Words for a terminal as words for a page: Greek letters, and names of people with a capital.
 std::string in_print(std::string text) {
   static constexpr std::pair<std::string_view, std::string_view> kWords[] = {
-      {"lambda", "λ"},          {"Lambda", "Λ"},        {"gamma", "γ"},
-      {" ~ ", " ≈ "},           {" >= ", " ≥ "},        {" <= ", " ≤ "},
-      {"gaussian", "Gaussian"}, {"laplace", "Laplace"}, {"student", "Student"}};
+      {"lambda", "λ"},          {"Lambda", "Λ"},           {"gamma", "γ"},
+      {"sigma", "σ"},           {"|T[mu]|_L4", "‖T[μ]‖₄"}, {"|mean|", "norm of the mean"},
+      {" ~ ", " ≈ "},           {" >= ", " ≥ "},           {" <= ", " ≤ "},
+      {"gaussian", "Gaussian"}, {"laplace", "Laplace"},    {"student", "Student"}};
   for (const auto& [from, to] : kWords) {
     for (auto at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
       text.replace(at, from.size(), to);
@@ -138,23 +139,46 @@ std::string in_print(std::string text) {
   return text;
 }
 
-std::string sentence(std::string text) {
-  text = in_print(std::move(text));
+std::string capital(std::string text) {
   if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
-  return text + ".";
+  return text;
 }
+
+std::string sentence(std::string text) { return capital(in_print(std::move(text))) + "."; }
 
 std::string regime_sentence(const RegimeReport& regime) {
   if (!std::isfinite(regime.lambda)) return regime.text;
   return regime.text + fmt::format(" (λ = {:.4g}, γ = {:.4g})", regime.lambda, regime.gamma);
 }
 
+// One line for each, and one for all tilted moments.
+std::vector<std::string> hypotheses_in_words(const BoundReport& bound) {
+  std::vector<std::string> out;
+  double low = HUGE_VAL, high = -HUGE_VAL;
+  bool finite = true;
+  for (const Hypothesis& h : bound.hypotheses) {
+    if (h.name.starts_with("moment ")) {
+      low = std::fmin(low, h.value);
+      high = std::fmax(high, h.value);
+      finite = finite && h.holds;
+    } else {
+      out.push_back(hypothesis_words(h.name) + (h.holds ? "" : ", which does not hold here") +
+                    " (" + in_print(h.text) + ").");
+    }
+  }
+  if (low <= high || !finite) {
+    const std::string range = " (between " + brief(low, 3) + " and " + brief(high, 3) + ").";
+    out.push_back(
+        "The tilted moments ∬|z′|^{p} |z|^{q} dμ_{a}(z′) dν(z) for p, q in {0, 4, 8} are " +
+        (finite ? "finite" + range : std::string("not all finite here.")));
+  }
+  return out;
+}
+
 void add_bound(const BoundReport& bound, const StudyResult& r, CurveChart chart, Section& section,
                Page& page) {
   section.statement = "Proposition " + std::string(name(bound.proposition));
-  for (const Hypothesis& h : bound.hypotheses) {
-    section.hypotheses.push_back((h.holds ? "holds: " : "FAILS: ") + h.name + " (" + h.text + ")");
-  }
+  section.hypotheses = hypotheses_in_words(bound);
   section.verdict = page_verdict(bound.verdict);
   if (bound.fits.empty()) return;
   const std::vector<StudyRow> rows = bounded_rows(bound, r);
@@ -398,11 +422,11 @@ std::string headline(const StudyResult& r) {
 
 Verdict page_verdict(const BoundVerdict& verdict) {
   switch (verdict.status) {
-    case BoundStatus::holds: return {VerdictStatus::holds_fitted, verdict.text};
-    case BoundStatus::fails: return {VerdictStatus::fails, verdict.text};
+    case BoundStatus::holds: return {VerdictStatus::holds_fitted, capital(verdict.text)};
+    case BoundStatus::fails: return {VerdictStatus::fails, capital(verdict.text)};
     case BoundStatus::no_fit: break;
   }
-  return {VerdictStatus::info, verdict.text};
+  return {VerdictStatus::info, capital(verdict.text)};
 }
 
 QueryShare query_share(const Vector& values) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "esscher/report/detail/layer_map.h"
@@ -91,6 +92,9 @@ Figure select_figure(const std::vector<EffectRow>& rows, Page& page) {
               rows[i].kl, rows[i].error);
   }
   page.datasets["select"] = std::move(sheet);
+  const auto least =
+      std::min_element(rows.begin() + 1, rows.end(),
+                       [](const EffectRow& a, const EffectRow& b) { return a.kl < b.kl; });
   return {
       .id = "select",
       .chart = ScatterChart{.data = "select",
@@ -100,7 +104,10 @@ Figure select_figure(const std::vector<EffectRow>& rows, Page& page) {
                             .series_title = "layer",
                             .label = "head",
                             .tooltip = {"head", "wo_error", "kl", "error"}},
-      .caption = "One point per head, replaced alone. Heads at the bottom left cost least."};
+      .caption = fmt::format("One point per head, replaced alone. Heads at the bottom left cost "
+                             "least, {} least of all "
+                             "(KL {:.3g}).",
+                             least->plan, least->kl)};
 }
 
 // Layers times heads, each replaced alone: what the model notices, and the error behind W_O.

@@ -84,10 +84,61 @@ std::string headline(const std::vector<RiskRow>& rows, const Least& least) {
          brief(better->risk, 3) + ".";
 }
 
+// Risks beside each other at the longest finite prompt, or at infinity if there is no other.
+std::string untrained_headline(const std::vector<RiskRow>& rows) {
+  Length at = rows.front().L;
+  for (const RiskRow& row : rows) {
+    if (!row.L.is_infinite() && (at.is_infinite() || row.L.count() > at.count())) at = row.L;
+  }
+  std::string out = "At L = " + at.text() + " the risk is ";
+  bool first = true;
+  for (const RiskRow& row : rows) {
+    if (row.L != at) continue;
+    const bool has_error = row.std_error > 1e-6 * row.risk;
+    out += (first ? "" : ", ") +
+           (has_error ? brief_with_error(row.risk, row.std_error) : brief(row.risk, 3)) + " (" +
+           (row.model == "bayes" ? "Bayes" : row.model) + ")";
+    first = false;
+  }
+  return out + ".";
+}
+
+Figure risk_curves() {
+  return {.id = "curves",
+          .chart = CurveChart{.data = "curves",
+                              .x = {.column = "L", .title = "prompt length L", .log = true},
+                              .y = {.column = "risk", .title = "risk", .log = true},
+                              .series = "prediction",
+                              .series_title = "prediction"},
+          .caption =
+              "Half the mean squared error against prompt length; infinite prompts stand in "
+              "the table only."};
+}
+
+// A model whose length of training nobody knows: its risks against the length.
+Page untrained_page(const std::vector<RiskRow>& rows) {
+  Page page{.title = "The risk of a model at any prompt length", .lead = untrained_headline(rows)};
+  Section section{.id = "risks", .title = "Risks"};
+  Sheet curves{.columns = {"L", "prediction", "risk"}, .rows = {}};
+  for (const RiskRow& row : rows) {
+    if (row.L.is_infinite()) continue;
+    curves.add(static_cast<double>(row.L.count()), row.model == "bayes" ? "Bayes" : row.model,
+               row.risk);
+  }
+  if (!curves.rows.empty()) {
+    page.datasets = {{"curves", std::move(curves)}};
+    section.figures = {risk_curves()};
+  }
+  section.tables = {{.title = "Risks", .sheet = risk_sheet(rows)}};
+  page.sections = {std::move(section)};
+  return page;
+}
+
 }  // namespace
 
 Page risk_page(const std::vector<RiskRow>& rows) {
   const Least least = least_of(rows);
+  if (least.empty()) return untrained_page(rows);
   Page page{.title = "Trained at one length, tested at another", .lead = headline(rows, least)};
   page.datasets = {{"map", map_sheet(rows, least)}, {"curves", curve_sheet(rows)}};
   Section map{.id = "map", .title = "Risk over both lengths"};

@@ -90,7 +90,7 @@ Sheet row_sheet(const std::vector<ScalingRow>& rows) {
 // --- words
 
 std::string event_text(const ScalingEvent& e) {
-  const std::string at = "at L = " + brief(e.L);
+  const std::string at = "at L = " + brief(e.L < 1e4 ? std::round(e.L) : e.L, 3);
   switch (e.change) {
     case ScalingChange::dilutes:
       return e.schedule + ": the needle's weight falls below one half " + at + ".";
@@ -130,21 +130,47 @@ std::string answer_text(const std::vector<ScalingEvent>& events) {
   std::string text;
   for (const ScalingEvent& e : events) text += (text.empty() ? "" : " ") + event_text(e);
   return text.empty()
-             ? "Between 2 and 10^{15} tokens no schedule freezes, thaws, loses or finds the needle."
+             ? "Between 2 and 1e15 tokens no schedule freezes, thaws, loses or finds the needle."
              : text;
+}
+
+// " At L = 1e8 it is 0.4 (log, c = 1) and 1e-8 (constant)." of the longest prompts.
+template <class ValueOf>
+std::string at_the_end(const std::vector<ScalingRow>& rows, const ValueOf& value_of) {
+  double longest = 0;
+  for (const ScalingRow& r : rows) longest = std::fmax(longest, r.L);
+  std::string out;
+  for (const ScalingRow& r : rows) {
+    if (r.L != longest) continue;
+    out += (out.empty() ? " At L = " + brief(longest, 3) + " it is " : ", ") +
+           brief(value_of(r), 3) + " (" + r.schedule + ")";
+  }
+  return out + ".";
+}
+
+// The largest distance of the one formula for all phases from the exact mean of the squared weights.
+std::string formula_text(const std::vector<ScalingRow>& rows) {
+  double worst = 0;
+  for (const ScalingRow& r : rows) worst = std::fmax(worst, std::abs(r.crossover_H / r.H - 1));
+  return " Dashed: the one formula for all phases, here within " + brief(100 * worst, 2) + " %.";
 }
 
 Section schedule_section(const std::vector<ScalingRow>& rows) {
   Section section{.id = "schedules", .title = "The weights along each schedule"};
+  const auto H = [](const ScalingRow& r) { return r.H; };
+  const auto entropy = [](const ScalingRow& r) { return r.entropy; };
+  const auto needle = [](const ScalingRow& r) { return r.needle; };
   section.figures = {
-      schedule_figure("participation", {.column = "value", .title = "E Σω²", .log = true},
-                      "Mean of Σω² against prompt length, exact. Dashed: the one formula for all "
-                      "phases."),
-      schedule_figure("entropy", {.column = "value", .title = "entropy / log L"},
-                      "Mean entropy of the weights divided by log L: 1 is uniform, 0 is one token. "
-                      "Dashed: the one formula for all phases."),
-      schedule_figure("needle", {.column = "value", .title = "weight of the needle"},
-                      "Expected weight of the needle. Dashed: the one formula for all phases.")};
+      schedule_figure(
+          "participation", {.column = "value", .title = "E Σω²", .log = true},
+          "Mean of Σω² against prompt length, exact." + at_the_end(rows, H) + formula_text(rows)),
+      schedule_figure(
+          "entropy", {.column = "value", .title = "entropy / log L"},
+          "Mean entropy of the weights divided by log L: 1 is uniform, 0 is one token." +
+              at_the_end(rows, entropy) + " Dashed: the one formula for all phases."),
+      schedule_figure("needle", {.column = "value", .title = "weight of the needle", .log = true},
+                      "Expected weight of the needle." + at_the_end(rows, needle) +
+                          " Dashed: the one formula for all phases.")};
   section.tables = {{.title = "All lengths", .sheet = row_sheet(rows)}};
   return section;
 }
@@ -202,7 +228,10 @@ Section boundary_section() {
                            .x = kLength,
                            .y = {.column = "value", .title = "score deviation τ"},
                            .series = "boundary"},
-       .caption = "The deviation at which weights freeze: exact at each length, and its limit."},
+       .caption = "The deviation at which weights freeze: exact at each length, and its limit. At "
+                  "L = 1000 it is " +
+                  brief(freezing_deviation(std::log(1e3)), 3) + " instead of " +
+                  brief(asymptotic_freezing_deviation(std::log(1e3)), 3) + "."},
       {.id = "retrieval",
        .chart = CurveChart{.data = "retrieval",
                            .x = {.column = "c", .title = "c = τ / √(log L)"},

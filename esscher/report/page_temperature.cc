@@ -19,6 +19,11 @@ std::vector<TemperatureRow> of_kind(const std::vector<TemperatureRow>& rows,
   return out;
 }
 
+// The shift of a task as a title says it.
+std::string shift_words(const std::string& shift) {
+  return shift == "none" ? "the task of training" : "shift " + shift;
+}
+
 // Risks over the smallest one of their shift and length, so that colours of all lengths compare.
 Sheet map_sheet(const std::vector<TemperatureRow>& rows) {
   Sheet sheet{.columns = {"shift", "L", "temperature", "ratio", "risk"}, .rows = {}};
@@ -33,8 +38,8 @@ Sheet map_sheet(const std::vector<TemperatureRow>& rows) {
     }
     for (const TemperatureRow& row : grid) {
       if (!(least > 0)) continue;
-      sheet.add(row.shift, row.L.text(), brief(row.scheduled * *row.temperature), *row.risk / least,
-                *row.risk);
+      sheet.add(shift_words(row.shift), row.L.text(), brief(row.scheduled * *row.temperature),
+                *row.risk / least, *row.risk);
     }
   }
   return sheet;
@@ -51,14 +56,14 @@ Curves curves_of(const std::vector<TemperatureRow>& rows) {
   for (const TemperatureRow& row : of_kind(rows, TemperatureRowKind::best)) {
     if (row.L.is_infinite()) continue;
     const double L = static_cast<double>(row.L.count());
-    if (row.limit_factor) out.limit.add(L, row.shift, *row.limit_factor);
-    out.risks.add(L, row.shift, "as it is", *row.risk_before);
+    if (row.limit_factor) out.limit.add(L, shift_words(row.shift), *row.limit_factor);
+    out.risks.add(L, shift_words(row.shift), "as it is", *row.risk_before);
     if (!row.factor) continue;
     // The error comes from independent sets of nodes or draws, which are few.
     const double dof = RiskOptions{}.scramblings - 1;
     const Interval band = student_interval(*row.factor, *row.factor_std_error, dof);
-    out.best.add(L, row.shift, *row.factor, band.lo, band.hi);
-    out.risks.add(L, row.shift, "best temperature", *row.risk);
+    out.best.add(L, shift_words(row.shift), *row.factor, band.lo, band.hi);
+    out.risks.add(L, shift_words(row.shift), "best temperature", *row.risk);
   }
   return out;
 }
@@ -76,6 +81,23 @@ Sheet best_sheet(const std::vector<TemperatureRow>& rows) {
 }
 
 // --- words
+
+// The best factors on the task of training: "Here they go from 5.4 at L = 10 to 4.4 at L = 100; .."
+std::string factor_text(const std::vector<TemperatureRow>& rows) {
+  const TemperatureRow *first = nullptr, *last = nullptr;
+  const std::vector<TemperatureRow> best = of_kind(rows, TemperatureRowKind::best);
+  for (const TemperatureRow& r : best) {
+    if (r.shift != "none" || r.L.is_infinite() || !r.factor) continue;
+    if (first == nullptr) first = &r;
+    last = &r;
+  }
+  if (first == nullptr) return "";
+  std::string out =
+      " On the task of training it is " + brief(*first->factor, 3) + " at L = " + first->L.text();
+  if (last != first) out += " and " + brief(*last->factor, 3) + " at L = " + last->L.text();
+  if (last->limit_factor) out += ", and " + brief(*last->limit_factor, 3) + " at L = inf";
+  return out + ".";
+}
 
 // The largest share of a risk that the best temperature saves, where it is beyond its error.
 std::string headline(const std::vector<TemperatureRow>& rows) {
@@ -135,20 +157,21 @@ Page temperature_page(const std::vector<TemperatureRow>& rows) {
                            .x = length,
                            .y = {.column = "factor", .title = "best factor on scores, 1/T"},
                            .series = "shift",
-                           .series_title = "shift of the task",
+                           .series_title = "task",
                            .low = "low",
                            .high = "high",
                            .reference_data = "best_limit",
                            .reference_title = "infinite prompt"},
        .caption =
            "The factor with the smallest risk against prompt length. Dashed: the best factor "
-           "of an infinite prompt."},
+           "of an infinite prompt." +
+           factor_text(rows)},
       {.id = "risks",
        .chart = CurveChart{.data = "risks",
                            .x = length,
                            .y = {.column = "risk", .title = "risk", .log = true},
                            .series = "shift",
-                           .series_title = "shift of the task",
+                           .series_title = "task",
                            .dash = "at"},
        .caption = "The risk of the model as it is, and at its best temperature."}};
   best.tables = {{.title = "Best temperatures", .sheet = best_sheet(rows)}};

@@ -28,6 +28,17 @@ TEST(RiskPage, SaysWhereLengthsMatterMost) {
   EXPECT_THAT(one.lead, ::testing::HasSubstr("at L = 10 its risk is 0.3"));
 }
 
+TEST(RiskPage, AModelWithoutALengthOfTrainingHasItsRisks) {
+  const Page page =
+      risk_page({row({}, 10, 0.3), row({}, 1000, 0.2), row({}, Length::infinity(), 0)});
+  EXPECT_EQ(page.lead, "At L = 1000 the risk is 0.2 (Bayes).");
+  EXPECT_EQ(page.datasets.at("curves").rows.size(), 2U);
+  EXPECT_EQ(page.sections.at(0).tables.at(0).sheet.rows.size(), 3U);
+  const Page limit = risk_page({row({}, Length::infinity(), 0.1)});
+  EXPECT_EQ(limit.lead, "At L = inf the risk is 0.1 (Bayes).");
+  EXPECT_TRUE(limit.sections.at(0).figures.empty());
+}
+
 // Ratios are to the smallest risk of the same length, and references are no models.
 TEST(RiskPage, MapsRatiosAndDrawsFiniteLengths) {
   const Page page = risk_page(table());

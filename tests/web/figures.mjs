@@ -3,7 +3,8 @@
 //   no text is cut or covers another one; nothing is wider than its place; no tick lies outside its
 //   axis; no two series of a chart have the same colour and dash, and a category beside ordered
 //   series is far from their colours; legends of ordered series are in numeric order; a category has
-//   one colour on the whole page; at 1400 px no table is wider than its place.
+//   one colour on the whole page; at 1400 px no table is wider than its place; formulas are drawn and
+//   no TeX is left in the text.
 import { pathToFileURL } from "node:url";
 import { check, finish, open, shots } from "./browser.mjs";
 
@@ -95,6 +96,16 @@ export async function check_figures(name) {
     check(`${at}: categories beside ordered series are far from their colours`, nearest > 50, String(nearest));
     const names = charts.filter((c) => !c.empty).flatMap((c) => c.legend);
     check(`${at}: legends are words`, names.every((n) => !/_/.test(n)), JSON.stringify(names.filter((n) => /_/.test(n))));
+    // The demo shows on purpose that markup in data stays text.
+    if (name !== "demo") {
+      const formulas = await page.$$eval(".formula", (all) => all.filter((f) => !f.querySelector("math")).map((f) => f.textContent.slice(0, 60)));
+      check(`${at}: formulas are drawn`, formulas.length === 0, JSON.stringify(formulas));
+      const words = await page.$eval("main", (main) => main.innerText);
+      const tex = words.match(/.{0,30}(?:\^\{|_\{|\\[a-z]+\{|\bL = inf\b|\bmu is\b|sigma >=).{0,20}/g) ?? [];
+      check(`${at}: no TeX and no ASCII mathematics in the text`, tex.length === 0, JSON.stringify(tex));
+      const ticks = await page.$$eval(".role-axis-label text, .role-legend-label text", (all) => all.map((t) => t.textContent).filter((t) => /\de[+-]?\d|\d{7}|^-/.test(t)));
+      check(`${at}: ticks are written as people read them`, ticks.length === 0, JSON.stringify(ticks.slice(0, 5)));
+    }
     check(`${at}: no console message`, trouble.length === 0, trouble.slice(0, 3).join(" | "));
     if (width === 1400) {
       const wide = await page.$$eval(".table-wrap", (all) => all.map((t) => [t.getAttribute("aria-label"), t.scrollWidth - t.clientWidth]).filter((t) => t[1] > 1));

@@ -18,6 +18,8 @@ equal("numbers", [0, 1, 0.25, 1e6, 2.5e-7, -3, 12345.6, Infinity].map((x) => cha
   ["0", "1", "0.25", "10⁶", "2.5×10⁻⁷", "−3", "12346", "∞"]);
 equal("names", ["L = 1e6", "L = 2e-3", "σ = 1.2", "L = inf", "model1e5x", "1e4 of 1e12"].map(charts.pretty),
   ["L = 10⁶", "L = 2×10⁻³", "σ = 1.2", "L = ∞", "model1e5x", "10⁴ of 10¹²"]);
+equal("long whole numbers", ["L = 1000000000", "L = 2500000, softmax", "L = 10000", "L = 1234567", "head 1000000"].map(charts.pretty),
+  ["L = 10⁹", "L = 2.5×10⁶, softmax", "L = 10000", "L = 1234567", "head 1000000"]);
 equal("decades", charts.logTicks(1, 1e6, 8), [1, 10, 100, 1000, 1e4, 1e5, 1e6]);
 equal("every third decade", charts.logTicks(0.5, 2e12, 5), [1, 1e3, 1e6, 1e9, 1e12]);
 equal("few decades", charts.logTicks(9, 1100, 8), [10, 100, 1000]);
@@ -53,6 +55,10 @@ equal("a concept keeps its colour", colour(["softmax", "linear"], "linear"), col
 const places = charts.spread([10, 11, 12, 300], 300, 15);
 holds("labels keep their distance", places.every((y, i) => i === 0 || y - places[i - 1] >= 15 - 1e-9));
 holds("labels stay inside", places.every((y) => y >= 0 && y <= 300));
+
+// Two points at the right edge: the second name has no room beside its point.
+const named = charts.beside([{ x: 270, y: 50, text: "a rather long name" }, { x: 296, y: 50, text: "another long name" }], 300, 100, {});
+holds("every point at the edge has its name", named.every((p) => p.shown && p.left >= 0));
 
 console.log(`${passed} passed, ${failed} failed`);
 process.exit(failed === 0 ? 0 : 1);

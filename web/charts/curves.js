@@ -223,8 +223,17 @@
 
     const refs = (axis) => (chart.references ?? []).filter((line) => line.axis === axis).map((line) => line.value);
     const xEnds = charts.axisEnds(read.rows.map((row) => row._x), { ...chart.x, lines: refs("x"), extra: theory.map((row) => row._x), share: 0.12 });
-    const yEnds = charts.axisEnds(read.rows.map((row) => row._y), { ...chart.y,
-      lines: refs("y"), extra: [...theory.map((row) => row._y), ...read.rows.flatMap((row) => [row._low, row._high])], share: 0.3 });
+    const seen = { ...chart.y, lines: refs("y"), share: 0.3,
+      extra: [...theory.map((row) => row._y), ...read.rows.flatMap((row) => [row._low, row._high])] };
+    let yEnds = charts.axisEnds(read.rows.map((row) => row._y), seen);
+    // A prediction that would lie outside as a whole is treated as a line: seen unless it is far away.
+    const inside = (y) => y >= yEnds[0] && y <= yEnds[1];
+    if (theory.length > 0 && !theory.some((row) => inside(row._y))) {
+      const off = (y) => Math.min(...yEnds.map((end) => Math.abs(y - end)));
+      const nearest = theory.map((row) => row._y).reduce((a, b) => (off(b) < off(a) ? b : a));
+      yEnds = charts.axisEnds(read.rows.map((row) => row._y), { ...seen, lines: [...seen.lines, nearest] });
+      if (!inside(nearest)) notes.push(`The dashed ${charts.pretty(chart.reference_title || "prediction")} lies outside the axes (near ${charts.numberText(nearest, 3)}).`);
+    }
 
     const named = styles.filter((s) => !ordered && (!s.ordered || chart.kind === "scatter" || chart.facet));
     const title = chart.series_title ? charts.pretty(chart.series_title) : "";

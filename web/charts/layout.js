@@ -72,14 +72,16 @@
 
   // Labels beside points: each at the first of four sides where it covers neither a point nor another
   // label nor leaves the frame; a label without such a place is left out (its tooltip has the name).
+  // Above and below it is moved into the frame, so that a point at the edge has its name too.
   function beside(points, width, height, theme) {
     const dots = points.map((p) => ({ x: p.x - 5, y: p.y - 5, w: 10, h: 10 }));
     const placed = [];
     return points.map((point, index) => {
       const w = textWidth(point.text, 11.5, theme.font);
+      const middle = Math.min(Math.max(point.x - w / 2, 0), width - w);
       const sides = [
         { align: "left", x: point.x + 9, y: point.y - 7 }, { align: "right", x: point.x - 9 - w, y: point.y - 7 },
-        { align: "center", x: point.x - w / 2, y: point.y - 22 }, { align: "center", x: point.x - w / 2, y: point.y + 8 },
+        { align: "center", x: middle, y: point.y - 22 }, { align: "center", x: middle, y: point.y + 8 },
       ];
       for (const side of sides) {
         const box = { x: side.x, y: side.y, w, h: 14 };

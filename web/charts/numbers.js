@@ -33,11 +33,12 @@
     return signed(trimmed(x.toFixed(decimals)));
   }
 
-  // Powers of ten inside a name, "L = 1e6", as they are read: "L = 10⁶".
+  // Powers of ten inside a name, "L = 1e6" or "L = 1000000", as they are read: "L = 10⁶".
   function pretty(text) {
     return String(text)
       .replace(/(^|[^\w.])(-?)(\d+(?:\.\d+)?)e\+?(-?\d+)(?![\w.])/g, (_, before, sign, m, e) =>
         before + (sign ? "−" : "") + (m === "1" ? "" : m + "×") + "10" + raised(Number(e)))
+      .replace(/ = (\d{1,3}0{5,})(?![\w.])/g, (_, whole) => " = " + powerText(Number(whole)))
       .replace(/\binf(inity)?\b/g, "∞");
   }
 

@@ -133,8 +133,12 @@
     const sizes = parts.map((part) => `${size(part)} in the ${part}`);
     const whole = relative ? `1 is ${charts.list(sizes)}` : charts.pretty(chart.value.title || chart.value.column);
     const title = charts.textWidth(whole, 12, theme.font) > width - 80 ? ["1 is " + sizes[0], ...sizes.slice(1).map((text) => "and " + text)] : whole;
+    // Ticks of the scale as those of an axis.
+    const [least, most] = scale.domain;
+    const ticks = relative ? [] : chart.value.log ? charts.logTicks(least, most, 4) : charts.linearTicks(least, most, 4);
+    const texts = `${JSON.stringify(charts.tickTexts(ticks.length ? ticks : [0], Boolean(chart.value.log)))}[indexof(${JSON.stringify(ticks)}, datum.value)]`;
     const legend = { orient: "bottom", direction: "horizontal", gradientThickness: 10, gradientLength: Math.min(220, width / 2),
-      title, titleLimit: 0, values: relative ? [-1, 0, 1] : undefined, labelExpr: relative ? "datum.value < 0 ? '−1' : datum.value > 0 ? '1' : '0'" : undefined, format: relative ? undefined : "~g" };
+      title, titleLimit: 0, values: relative ? [-1, 0, 1] : ticks, labelExpr: relative ? "datum.value < 0 ? '−1' : datum.value > 0 ? '1' : '0'" : texts };
     const filter = chart.slider ? [{ filter: `datum[${JSON.stringify(chart.slider)}] == values[at]` }] : [];
     const tiles = (panel, i) => ({
       data: { values: all.filter((row) => !chart.panel || row[chart.panel] === panel) },
