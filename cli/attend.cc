@@ -155,9 +155,10 @@ void add_attend(const Command& app, Globals& globals) {
       "expected weight of every part, beside the limit of the prompt.\n"
       "Examples:\n"
       "  esscher attend --tokens tokens.npy --set query.z=[1,0.5]\n"
-      "  esscher attend --tokens 'model.safetensors#layer0.K' --set query.file=q.csv --json\n"
+      "  esscher attend --tokens 'model.safetensors#L0.H1.K' --set query.file=q.csv --json\n"
       "  esscher attend --tokens tokens.npy --set query.z=[1,0.5] --set prompt.sink_logits=[2]\n"
-      "  esscher attend --head 'm.safetensors#L0.H1' --surrogate s.safetensors --components 4\n"
+      "  esscher attend --head 'model.safetensors#L0.H1' --surrogate surrogates.safetensors "
+      "--components 4\n"
       "  esscher attend --tokens tokens.npy --set query.z=[1,0.5] --set reference.type=rademacher "
       "--set reference.dim=2");
   const auto options = std::make_shared<AttendOptions>();

@@ -1,6 +1,7 @@
 #include "cli/command.h"
 
 #include <CLI/CLI.hpp>
+#include <cctype>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -11,6 +12,54 @@
 
 namespace esscher::cli {
 namespace {
+
+// The words of an option that has one_of(): CLI11 keeps them as "{a,b}" after the name of the value.
+std::vector<std::string> words_of(const std::string& type) {
+  const std::size_t open = type.find('{'), close = type.find('}');
+  if (open == std::string::npos || close == std::string::npos) return {};
+  return CLI::detail::split(type.substr(open + 1, close - open - 1), ',');
+}
+
+// Help in words of its own: CLI11 speaks of FLOAT, Excludes and [Option Group: ..].
+class HelpText : public CLI::Formatter {
+ public:
+  std::string make_option_opts(const CLI::Option* option) const override {
+    std::string out;
+    if (option->get_type_size() != 0) {
+      out += " " + value_text(*option);
+      if (!option->get_default_str().empty()) out += " (default " + option->get_default_str() + ")";
+      if (option->get_expected_max() == CLI::detail::expected_max_vector_size) out += " ...";
+      if (option->get_required()) out += " (required)";
+    }
+    for (const CLI::Option* other : option->get_needs()) {
+      out += " (only with " + other->get_name() + ")";
+    }
+    for (const CLI::Option* other : option->get_excludes()) {
+      out += " (not with " + other->get_name() + ")";
+    }
+    return out;
+  }
+
+  // A command without a name is a group of options of which one is chosen.
+  std::string make_expanded(const CLI::App* app) const override {
+    if (!app->get_name().empty()) return Formatter::make_expanded(app);
+    std::string out = app->get_group() + ", one of these:\n";
+    out.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(out.front())));
+    for (const CLI::Option* option : app->get_options()) {
+      if (option != app->get_help_ptr()) out += make_option(option, false);
+    }
+    return out;
+  }
+
+ private:
+  static std::string value_text(const CLI::Option& option) {
+    const std::vector<std::string> words = words_of(option.get_type_name());
+    if (!words.empty()) return CLI::detail::join(words, "|");
+    const std::string type = option.get_type_name();
+    const std::string name = type.substr(0, type.find(':'));
+    return name == "FLOAT" ? "X" : name == "INT" || name == "UINT" ? "N" : name;
+  }
+};
 
 // A number that `fits`; the message says what was given and what was expected.
 CLI::Validator number_that(const std::string& expected, std::function<bool(double)> fits) {
@@ -45,13 +94,6 @@ std::vector<std::string> option_names(const CLI::App& app) {
     for (const std::string& name : option_names(*group)) out.push_back(name);
   }
   return out;
-}
-
-// The words of an option that has one_of(): CLI11 keeps them as "{a,b}" after the name of the value.
-std::vector<std::string> words_of(const std::string& type) {
-  const std::size_t open = type.find('{'), close = type.find('}');
-  if (open == std::string::npos || close == std::string::npos) return {};
-  return CLI::detail::split(type.substr(open + 1, close - open - 1), ',');
 }
 
 OptionText option_text(const CLI::Option& option) {
@@ -195,6 +237,7 @@ template Option Command::option(const std::string&, Integers&, const std::string
 Program::Program(const std::string& name, const std::string& description,
                  const std::string& version)
     : app_(std::make_unique<CLI::App>(description, name)) {
+  app_->formatter(std::make_shared<HelpText>());
   app_->set_version_flag("--version", version);
   app_->require_subcommand(1);
 }
@@ -210,9 +253,10 @@ int Program::parse(int argc, char** argv, int bad_usage) const {
     app_->parse(std::vector<std::string>(words.rbegin(), words.rend()));
   } catch (const CLI::ParseError& error) {
     const bool is_wrong = error.get_exit_code() != 0;
-    const std::string better = is_wrong ? unexpected(*app_, words) : "";
-    if (better.empty()) return app_->exit(error) == 0 ? 0 : bad_usage;
-    std::fprintf(stderr, "%s: %s\n", app_->get_name().c_str(), better.c_str());
+    if (!is_wrong) return app_->exit(error);  // --help and --version
+    const std::string better = unexpected(*app_, words);
+    std::fprintf(stderr, "%s: %s\n", app_->get_name().c_str(),
+                 better.empty() ? error.what() : better.c_str());
     return bad_usage;
   }
   return 0;

@@ -74,7 +74,10 @@ void add_completion(const Command& app, Globals&) {
       "reads first:\n"
       "  bash: source <(esscher completion bash)\n"
       "  zsh:  source <(esscher completion zsh)      # after compinit\n"
-      "  fish: esscher completion fish | source");
+      "  fish: esscher completion fish | source\n"
+      "Examples:\n"
+      "  esscher completion bash > esscher.bash\n"
+      "  esscher completion fish > esscher.fish");
   const auto shell = std::make_shared<std::string>();
   verb.option("shell", *shell, "bash, zsh or fish").required().one_of({"bash", "zsh", "fish"});
   verb.run([shell] { write_stdout(*shell == "bash" ? kBash : *shell == "zsh" ? kZsh : kFish); });

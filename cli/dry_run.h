@@ -8,6 +8,7 @@
 #include <string>
 
 #include "cli/globals.h"
+#include "esscher/base/cells.h"
 
 namespace esscher::cli {
 
@@ -23,6 +24,15 @@ struct DryRun {
 
 // CPU seconds of this process, all threads, that `work` takes.
 double cpu_seconds(const std::function<void()>& work);
+
+// CPU seconds of all cells, by the one in the middle, after a first time that makes tables.
+template <HasColumns Row>
+double cells_seconds(const Cells<Row>& cells) {
+  const std::size_t middle = cells.keys.size() / 2;
+  if (cells.keys.empty()) return 0;
+  (void)cells.compute(middle);
+  return cpu_seconds([&] { (void)cells.compute(middle); }) * static_cast<double>(cells.keys.size());
+}
 
 // Text, or with --json the document {"dry_run": true, "verb", "what", "engine", UNIT, "done",
 // "cpu_seconds", "seconds", "threads", "basis", "memory_bytes", "run"}. `done` counts what a run in

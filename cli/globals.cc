@@ -114,8 +114,10 @@ void print_result(const Globals& globals, const std::string& name, const Json& d
     std::error_code error;
     std::filesystem::create_directories(folder, error);
     write_text(folder / (name + ".json"), dump_pretty(document));
+    // A verb without a page reports by its document.
     const std::filesystem::path page = folder / "report.html";
-    if (std::filesystem::exists(page, error)) shown += "report: " + page.string() + "\n";
+    const bool has_page = std::filesystem::exists(page, error);
+    shown += "report: " + (has_page ? page : folder / (name + ".json")).string() + "\n";
   }
   write_stdout(globals.json ? dump_pretty(document) : styled(shown, shows_colour(stdout)));
 }

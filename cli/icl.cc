@@ -187,7 +187,7 @@ void icl_optimum(const Globals& globals, const IclOptions& options) {
   const Json document = optimum_document(rows);
   if (run) {
     run->set_document("result", document);
-    keep_page(*run, optimum_page(rows));
+    keep_page(*run, with_setting(setting_of(problem.task), optimum_page(rows)));
   }
   print_result(globals, "icl-optimum", document,
                show_table(rows, {"L", "risk", "std_error", "u", "v", "w", "limit_risk", "bayes",
@@ -225,7 +225,7 @@ void add_icl(const Command& app, Globals& globals) {
       "  esscher icl risk --model runs/short,runs/long --length 10,1000 --out runs/lengths\n"
       "  esscher icl risk --model runs/train --length 100,1e4 --temperature 0.5,1,2 --shift "
       "covariance=4",
-      {}, icl_risk);
+      {.dry_run = true}, icl_risk);
   risk.option("--model", options.models,
               "runs of icl flow or icl train, or their JSON; several make a table")
       .type_name("RUN")

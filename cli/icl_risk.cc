@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
+#include "cli/dry_run.h"
 #include "cli/execute.h"
 #include "cli/icl_setup.h"
 #include "cli/icl_text.h"
@@ -22,6 +24,8 @@ struct RiskStudy {
   Cells<RiskRow> cells;
   std::string setting;
   std::string config_toml;  // of the first model
+  std::size_t lengths = 0;
+  std::function<void()> one_length;  // of the first model, for --dry-run
 };
 
 Config config_of(const Globals& globals, const IclOptions& options) {
@@ -69,10 +73,16 @@ RiskStudy regression_study(const Globals& globals, const IclOptions& options,
     problems[i].references = i == 0;
   }
   const std::string setting = setting_of(AnyTask(problems[0].task));
+  const std::size_t lengths = problems[0].lengths.size();
+  RiskProblem one = problems[0];
+  one.lengths = {one.lengths.back()};
+  if (!one.factors.empty()) one.factors = {one.factors.back()};
   return {{keys_of(options),
            [problems = std::move(problems)](std::size_t i) { return risk_rows(problems[i]); }},
           setting,
-          config.resolved_toml()};
+          config.resolved_toml(),
+          lengths,
+          [one = std::move(one)] { (void)risk_rows(one); }};
 }
 
 RiskStudy layer_study(const Globals& globals, const IclOptions& options) {
@@ -93,10 +103,27 @@ RiskStudy layer_study(const Globals& globals, const IclOptions& options) {
     problems[i].references = i == 0;
   }
   const std::string setting = setting_of(problems[0].task);
+  const std::size_t lengths = problems[0].lengths.size();
+  LayerProblem one = problems[0];
+  one.lengths = {one.lengths.back()};
   return {{keys_of(options), [problems = std::move(problems)](
                                  std::size_t i) { return layer_risk_rows(problems[i]); }},
           setting,
-          first};
+          first,
+          lengths,
+          [one = std::move(one)] { (void)layer_risk_rows(one); }};
+}
+
+DryRun estimate(const RiskStudy& study) {
+  const std::size_t models = study.cells.keys.size();
+  return {
+      .verb = "icl risk",
+      .what = fmt::format("the risks of {} model{} at {} length{}", models, models == 1 ? "" : "s",
+                          study.lengths, study.lengths == 1 ? "" : "s"),
+      .engine = "formulas and quadrature where there are, draws elsewhere; each row names its own",
+      .count = static_cast<std::int64_t>(models),
+      .cpu_seconds = cpu_seconds(study.one_length) * static_cast<double>(models * study.lengths),
+      .basis = "measured at one length"};
 }
 
 std::string text_of(const std::vector<RiskRow>& rows, const IclOptions& options, bool layers) {
@@ -136,8 +163,9 @@ void icl_risk(const Globals& globals, const IclOptions& options) {
   }
   const RiskStudy study =
       layers ? layer_study(globals, options) : regression_study(globals, options, config);
+  if (globals.dry_run) return print_dry_run(globals, estimate(study));
   std::optional<Run> run;
-  if (!globals.out.empty() && !options.models.empty()) {
+  if (!globals.out.empty()) {
     std::string text = study.config_toml + "\n[tested]\nmodels = [";
     for (const std::string& model : options.models) text += fmt::format("\"{}\", ", model);
     run = open_run(globals.out,

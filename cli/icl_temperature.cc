@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "cli/dry_run.h"
 #include "cli/execute.h"
 #include "cli/icl_setup.h"
 #include "cli/text_table.h"
@@ -119,6 +120,15 @@ void icl_temperature(const Globals& globals, const IclOptions& options, const Co
                      const RiskProblem& risk) {
   const TemperatureProblem problem = problem_of(options, risk);
   const Cells<TemperatureRow> cells = temperature_cells(problem);
+  if (globals.dry_run) {
+    return print_dry_run(globals, {.verb = "icl risk",
+                                   .what = fmt::format("risks at {} temperatures, and the best one",
+                                                       problem.factors.size()),
+                                   .engine = "the exact risk of one head",
+                                   .count = static_cast<std::int64_t>(cells.keys.size()),
+                                   .cpu_seconds = cells_seconds(cells),
+                                   .basis = "measured on one cell"});
+  }
   std::optional<Run> run;
   if (!globals.out.empty()) {
     std::string text = config.resolved_toml() + "\n[temperature]\nfactors = [";

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 
+#include "cli/dry_run.h"
 #include "cli/execute.h"
 #include "cli/verbs.h"
 #include "esscher/base/error.h"
@@ -135,18 +136,52 @@ std::string run_config(const ModelArguments& arguments, Index from) {
       arguments.replace, arguments.window, arguments.sinks, arguments.tail, from, arguments.select);
 }
 
+// What the page says of the model and of the texts.
+std::string model_setting(const Model& model, const Texts& texts) {
+  const ModelSpec& spec = model.spec;
+  std::size_t tokens = 0;
+  for (const auto& text : texts) tokens += text.size();
+  return fmt::format(
+      "The model {} of the {} family has {} layers of {} heads of dimension {} and {} words. It "
+      "reads {} text{} of {} tokens together.",
+      model.name, name(spec.family), spec.layers, spec.heads, spec.head_dim, spec.vocab,
+      texts.size(), texts.size() == 1 ? "" : "s", tokens);
+}
+
 std::vector<EffectRow> effect_run(const Cells<EffectRow>& cells, const ModelArguments& arguments,
-                                  Index from, const Globals& globals) {
+                                  Index from, const Globals& globals, const Model& model,
+                                  const Texts& texts) {
   Run run =
       open_run(globals.out,
                {.verb = "model", .config_toml = run_config(arguments, from), .seed = globals.seed});
   std::vector<EffectRow> rows = rows_of_cells(globals, &run, cells);
   if (run.is_writer()) {
-    const Page page = model_page(rows);
+    Page page = model_page(rows);
+    page.setting = model_setting(model, texts);
     set_page(run, page);
     write_report(run, page, run.directory() / "report.html");
   }
   return rows;
+}
+
+// Passes over the texts: one of the model as it is, and one for each row.
+DryRun estimate(const ModelArguments& arguments, const std::shared_ptr<const Model>& model,
+                const Texts& texts, const std::optional<HeadPlan>& plan) {
+  const std::size_t rows =
+      plan ? effect_cells(nullptr, *model, *plan, arguments.select).keys.size() : 0;
+  std::size_t tokens = 0;
+  for (const auto& text : texts) tokens += text.size();
+  const double once = cpu_seconds([&] { (void)run_model(*model, texts.front(), softmax_head); });
+  const double passes = static_cast<double>(rows + 1 + (arguments.capture.empty() ? 0 : 1)) *
+                        static_cast<double>(tokens) / static_cast<double>(texts.front().size());
+  return {.verb = "model",
+          .what = fmt::format("{} on {} text{} of {} tokens{}", model->name, texts.size(),
+                              texts.size() == 1 ? "" : "s", tokens,
+                              plan ? ", as it is and with replaced heads" : ""),
+          .engine = "a forward pass in float32, softmax and windows with a tail",
+          .count = static_cast<std::int64_t>(plan ? rows : texts.size()),
+          .cpu_seconds = once * passes,
+          .basis = "measured on one pass over the first text"};
 }
 
 void run_model_verb(const ModelArguments& arguments, const Globals& globals) {
@@ -156,6 +191,9 @@ void run_model_verb(const ModelArguments& arguments, const Globals& globals) {
   const std::optional<HeadPlan> plan = plan_of(arguments, model->spec);
   if (arguments.select && !plan) {
     throw ConfigError("model: --select replaces heads one by one, expected --replace or --window");
+  }
+  if (globals.dry_run) {
+    return print_dry_run(globals, estimate(arguments, model, texts, plan));
   }
   const ModelSpec& spec = model->spec;
   Json out{{"model", model->name}, {"family", name(spec.family)}, {"layers", spec.layers},
@@ -178,8 +216,9 @@ void run_model_verb(const ModelArguments& arguments, const Globals& globals) {
   }
   const auto study = std::make_shared<const EffectStudy>(model, texts, from);
   const Cells<EffectRow> cells = effect_cells(study, *model, *plan, arguments.select);
-  std::vector<EffectRow> rows =
-      globals.out.empty() ? compute_here(cells) : effect_run(cells, arguments, from, globals);
+  std::vector<EffectRow> rows = globals.out.empty()
+                                    ? compute_here(cells)
+                                    : effect_run(cells, arguments, from, globals, *model, texts);
   std::stable_sort(rows.begin() + 1, rows.end(),
                    [](const EffectRow& a, const EffectRow& b) { return a.kl < b.kl; });
   out["rows"] = rows_json(rows);
@@ -201,11 +240,11 @@ void add_model(const Command& app, Globals& globals) {
       "checkpoint *.bin of llama2.c. Texts are token ids, one text per line, or words with the\n"
       "tokenizer.bin of llama2.c.\n"
       "Examples:\n"
-      "  esscher model stories/ --tokens text.txt --capture heads.safetensors\n"
-      "  esscher model stories/ --tokens text.txt --window 16 --tail finite --json\n"
+      "  esscher model stories15M.bin --tokens text.txt --capture heads.safetensors\n"
+      "  esscher model stories15M.bin --tokens text.txt --window 16 --tail finite --json\n"
       "  esscher model stories15M.bin --text story.txt --tokenizer tokenizer.bin\n"
-      "  esscher model stories/ --tokens text.txt --replace plan.json --select --out runs/m",
-      {.config = false});
+      "  esscher model stories15M.bin --tokens text.txt --replace plan.json --select --out runs/m",
+      {.config = false, .dry_run = true});
   auto arguments = std::make_shared<ModelArguments>();
   verb.option("model", arguments->model, "folder with config.json, or *.bin").required();
   verb.option("--tokens", arguments->tokens, "file of token ids, one text per line");

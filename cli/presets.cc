@@ -42,7 +42,7 @@ void add_check(const Command& presets_verb, Globals& globals, bool& checked) {
   static std::string wanted;
   static bool full = false;
   const Command verb = add_verb(presets_verb, globals, "check",
-                                "what the sources of presets claim, checked on a run of each",
+                                "What the sources of presets claim, checked on a run of each",
                                 "Examples:\n  esscher presets check\n"
                                 "  esscher presets check zfb-shifts\n"
                                 "  esscher presets check he-2503.12734 --full");
@@ -58,7 +58,7 @@ void add_check(const Command& presets_verb, Globals& globals, bool& checked) {
 
 void add_presets(const Command& app, Globals& globals) {
   const Command verb =
-      add_verb(app, globals, "presets", "published settings, runnable by name",
+      add_verb(app, globals, "presets", "Published settings, runnable by name",
                "Examples:\n  esscher presets\n  esscher presets --show von-oswald", kLookup);
   static std::string show;
   static bool checked = false;

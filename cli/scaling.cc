@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "cli/dry_run.h"
 #include "cli/execute.h"
 #include "cli/rows.h"
 #include "cli/scaling_tokens.h"
@@ -245,7 +246,21 @@ std::string kept_text(Kept kept, double train, const std::vector<KeptFactor>& fa
 void run_keep(const Globals& globals, const ScalingFlags& flags, const ScoreModel& scores) {
   const Kept kept = parse_enum<Kept>(flags.keep);
   const double train = flags.train.value_or(4096);
-  const auto factors = kept_factors(scores, kept, flags.gap, train, lengths_of(flags));
+  const std::vector<double> lengths = lengths_of(flags);
+  if (globals.dry_run) {
+    const double once =
+        cpu_seconds([&] { (void)kept_factors(scores, kept, flags.gap, train, {lengths.back()}); });
+    return print_dry_run(
+        globals, {.verb = "scaling",
+                  .what = fmt::format("a search for the factors that keep the {} at {} lengths",
+                                      name(kept), lengths.size()),
+                  .engine = "universal functions of the scores; no token is drawn",
+                  .unit = "lengths",
+                  .count = static_cast<std::int64_t>(lengths.size()),
+                  .cpu_seconds = once * static_cast<double>(lengths.size()),
+                  .basis = "measured at the last length"});
+  }
+  const auto factors = kept_factors(scores, kept, flags.gap, train, lengths);
   const auto families = nearest_families(factors, train);
   if (!flags.write_table.empty()) {
     std::string text = "n,factor\n";
@@ -269,6 +284,19 @@ void run_scaling(const Globals& globals, const ScalingFlags& flags) {
   const std::vector<Schedule> schedules = schedules_of(flags);
   const ScalingOptions options{.gap = flags.gap, .draws = flags.draws, .seed = globals.seed};
   const auto cells = scaling_cells(scores, schedules, lengths_of(flags), options);
+  if (globals.dry_run) {
+    return print_dry_run(
+        globals,
+        {.verb = "scaling",
+         .what = fmt::format("a study of {} schedule{}", schedules.size(),
+                             schedules.size() == 1 ? "" : "s"),
+         .engine = flags.draws > 0
+                       ? fmt::format("exact; the median of H is drawn from {} prompts", flags.draws)
+                       : "exact",
+         .count = static_cast<std::int64_t>(cells.keys.size()),
+         .cpu_seconds = cells_seconds(cells),
+         .basis = "measured on one cell"});
+  }
   std::optional<Run> run;
   if (!globals.out.empty()) {
     std::string text = config.resolved_toml();
@@ -311,7 +339,8 @@ void add_scaling(const Command& app, Globals& globals) {
       "  esscher scaling --heads model.safetensors --head L3.H6 --schedule qwen\n"
       "  esscher scaling --set tokens.kind=equiangular --set \"tokens.gamma=[1,2,3]\"\n"
       "  esscher scaling --preset bruno-2605.08505\n"
-      "  esscher scaling --keep ess --train 4096 --tau 1.5 --lengths 8192,65536,1e6");
+      "  esscher scaling --keep ess --train 4096 --tau 1.5 --lengths 8192,65536,1e6",
+      {.dry_run = true});
   const auto flags = std::make_shared<ScalingFlags>();
   verb.option("--schedule", flags->schedules,
               fmt::format("what scores are multiplied by: {} or a formula of n; may be repeated",

@@ -3,7 +3,7 @@
 #include <sys/resource.h>
 
 #include <cmath>
-#include <sstream>
+#include <utility>
 #include <vector>
 
 #include "esscher/io/npy.h"
@@ -31,39 +31,6 @@ struct Case {
   const char* arguments;
   const char* says;
 };
-
-// Messages that did not help a newcomer.
-TEST_F(Comfort, MessagesSayWhatWasExpected) {
-  for (const Case& bad : {
-           Case{"concentration -s measure.type=gaussian -s measure.dim=1 -s sweep.lengths=10",
-                "sweep.lengths is 10, expected lengths [10, 100] or a grid {from=10"},
-           Case{"limit -s measure.type=gaussian -s measure.dim=2 -s query.z=1,2",
-                "query.z is \"1,2\", expected a vector [1, 0.5]"},
-           Case{"concentration -s measure.type=gaussian -s measure.dim=1 -s "
-                "'sweep.metrics=[grad_u]'",
-                "expected an array of strings in quotes, [\"one\", \"two\"]"},
-           Case{"limit -s measure.type=gaussian -s measure.dim=1 -s query.z=[1] -s "
-                "query.points=[[2]]",
-                "given were points and z"},
-           Case{"limit -s measure.type=gaussian -s measure.dim=1 -s query={}", "none was given"},
-           Case{"limit -s measure.type=gaussian -s measure.cov=[[1,2],[2,1]] -s query.z=[1,1]",
-                "not a covariance: its smallest eigenvalue is -1, expected a positive"},
-           Case{"limit -s measure.type=mixture -s measure.parts[0].type=gaussian",
-                "there is no array with an item 0 yet"},
-           Case{"export nothing-here --csv",
-                "nothing-here: there is no such directory, expected a run directory"},
-           Case{"icl train -s task.dim=1 --length 10,50",
-                "--length is '10,50', expected one length, such as 100, 1e6 or inf"},
-           Case{"icl risk -s task.dim=1 --length 10,x",
-                "--length is '10,x', expected lengths with commas between them"},
-           Case{"universal --length 10,20 --tau 1", "10,20"},
-       }) {
-    const Outcome got = run(bad.arguments);
-    EXPECT_EQ(got.code, 2) << bad.arguments;
-    EXPECT_THAT(got.err, HasSubstr(bad.says)) << bad.arguments;
-    EXPECT_EQ(got.out, "") << bad.arguments;
-  }
-}
 
 // A key through two doors: neither wins in silence. A file is overridden on purpose.
 TEST_F(Comfort, AKeyGivenTwiceSaysSo) {
@@ -102,78 +69,6 @@ TEST_F(Comfort, OptionsThatMeanNothingAreNotOffered) {
   EXPECT_THAT(run("concentration --help").out, HasSubstr("--shard"));
 }
 
-// The lines below "Examples:" of the help of a verb; a backslash continues one.
-std::vector<std::string> examples_of(const std::string& help) {
-  std::vector<std::string> out;
-  std::istringstream lines(help.substr(std::min(help.size(), help.find("Examples:"))));
-  std::string line;
-  std::getline(lines, line);
-  for (bool goes_on = false; std::getline(lines, line);) {
-    if (line.empty()) break;
-    if (!goes_on) out.emplace_back();
-    goes_on = line.ends_with('\\');
-    out.back() += line.substr(0, line.size() - (goes_on ? 1 : 0));
-  }
-  return out;
-}
-
-// Every example of every --help works as it stands. Those that take minutes are tried dry.
-TEST_F(Comfort, ExamplesOfHelpWork) {
-  const std::string data = testing::source_dir() + "/tests/data/sample-heads.safetensors";
-  std::filesystem::copy_file(data, file("model.safetensors"));
-  Matrix tokens(40, 2);
-  for (Index i = 0; i < tokens.size(); ++i) tokens(i / 2, i % 2) = std::sin(3.0 * double(i));
-  write_npy(file("tokens.npy"), tokens);
-  write_text(file("q.csv"), "1,0.5\n0,1\n");
-  write_text(file("exp.toml"),
-             "[measure]\ntype = \"gaussian\"\ndim = 2\n[attention]\nU = 0.3\n[query]\ntype = "
-             "\"gaussian\"\ndim = 2\n[sweep]\nlengths = [10, 100, 1000]\n");
-  ASSERT_EQ(shell("esscher concentration -c exp.toml -s 'sweep.metrics=[\"output\"]' -s "
-                  "'sweep.lengths=[10,20,40]' -o results/rate --quiet")
-                .code,
-            0);
-  for (const char* shard : {"1/2", "2/2"}) {
-    const std::string n(1, shard[0]);
-    ASSERT_EQ(
-        shell("esscher concentration -c exp.toml --quiet -o shard" + n + " --shard " + shard).code,
-        0);
-  }
-  const std::vector<std::string> verbs = {
-      "limit",  "attend",   "universal",     "heads",     "runs",        "report", "export",
-      "length", "icl risk", "icl flow",      "icl train", "icl compare", "config", "presets",
-      "paper",  "targets",  "concentration", "cite",      "icl optimum"};
-  std::vector<std::string> ordered;
-  for (const std::string& verb : verbs) {
-    const std::string help = run(verb + " --help").out;
-    const std::vector<std::string> examples = examples_of(help);
-    EXPECT_GE(examples.size(), 1u) << verb;
-    for (std::string example : examples) {
-      EXPECT_THAT(example, HasSubstr("esscher " + verb)) << verb;
-      const bool is_long = verb == "paper" || verb == "heads" || verb == "icl flow" ||
-                           verb == "icl compare" || verb == "icl optimum" ||
-                           example.find("--bound") != std::string::npos ||
-                           example.find("sigma-sweep") != std::string::npos;
-      const bool reads_dump = example.find("dump.npz") != std::string::npos ||
-                              example.find("layer0.K") != std::string::npos ||
-                              example.find("m.safetensors#") != std::string::npos ||
-                              example.find("--export") != std::string::npos;
-      if (reads_dump) continue;  // files of a user's own, tried in heads_test.cc
-      if (is_long) example += " --dry-run";
-      // The risk of a trained model needs the training, which is an example of another verb.
-      if (example.find("--model") != std::string::npos) {
-        ASSERT_EQ(shell("esscher icl train --set task.dim=5 --set train.steps=20 --length 10 --out "
-                        "runs/train --quiet")
-                      .code,
-                  0);
-        example += "; rm -r runs/train";
-      }
-      const Outcome got = shell(example);
-      EXPECT_EQ(got.code, 0) << example << "\n" << got.err;
-      EXPECT_NE(got.out + read_text(file("exp.toml")), "") << example;
-    }
-  }
-}
-
 TEST_F(Comfort, HelpNamesTables) {
   for (const Case& verb :
        {Case{"limit", "[measure]"}, Case{"concentration", "[sweep]"}, Case{"length", "[query]"},
@@ -204,17 +99,28 @@ TEST_F(Comfort, DryRunSaysWhatWouldRun) {
   const Json after = run(study + " --dry-run --json").json();
   EXPECT_EQ(after.at("done"), 8);
   EXPECT_EQ(after.at("cpu_seconds"), 0.0);
+  const std::string sample = testing::source_dir() + "/tests/data/sample-heads.safetensors";
+  const std::string heads = "heads " + sample + " --components 2";
   for (const Case& other :
        {Case{"length --error 1% -s measure.type=gaussian -s measure.dim=2", "lengths"},
+        Case{"icl risk -s task.dim=2 --length 10,100", "cells"},
+        Case{"icl risk -s task.dim=2 --length 10,100 --temperature 0.5,1", "cells"},
+        Case{"icl risk -s task.type=denoising -s task.means=[[1],[-1]] --length 10", "cells"},
         Case{"icl train -s task.dim=2 --length 50", "checkpoints"},
         Case{"icl flow -s task.dim=2", "cells"}, Case{"icl compare -s task.dim=2", "cells"},
-        Case{"icl optimum -s task.dim=2", "cells"}, Case{"paper --size tiny", "cells"}}) {
+        Case{"icl optimum -s task.dim=2", "cells"}, Case{heads.c_str(), "cells"},
+        Case{"scaling --schedule log", "cells"}, Case{"scaling --keep ess --tau 1.5", "lengths"},
+        Case{"scaling -s tokens.kind=equiangular -s tokens.gamma=[1,2]", "rows"},
+        Case{"paper --size tiny", "cells"}, Case{"paper --full", "cells"},
+        Case{"paper --which mixtures --section clusters", "cells"}}) {
     const Outcome got = run(std::string(other.arguments) + " --dry-run --json");
     ASSERT_EQ(got.code, 0) << other.arguments << got.err;
     EXPECT_GT(got.json().at(other.says).get<int>(), 0) << other.arguments;
     // What the sections of the paper took elsewhere is told in words.
     const bool is_measured = !std::string(other.arguments).starts_with("paper");
     EXPECT_EQ(got.json().at("cpu_seconds").is_number(), is_measured) << other.arguments;
+    EXPECT_GT(got.json().at("memory_bytes").get<double>(), 1e6) << other.arguments;
+    EXPECT_FALSE(got.json().at("engine").get<std::string>().empty()) << other.arguments;
   }
   EXPECT_THAT(run("icl train -s task.dim=2 --dry-run").out, ContainsRegex("checkpoints +[0-9]+\n"));
 }
@@ -238,6 +144,39 @@ TEST_F(Comfort, DryRunTellsTheTimeOfAFlow) {
     const double taken = seconds_of_children() - before;
     EXPECT_GT(told, taken / 5) << flow;
     EXPECT_LT(told, taken * 5) << flow;
+  }
+}
+
+// Every verb with --out ends with the line that names what it wrote.
+TEST_F(Comfort, EveryVerbWithOutEndsWithItsReport) {
+  write_npy(file("tokens.npy"), Matrix::Identity(3, 2));
+  const std::string law = " -s measure.type=gaussian -s measure.dim=2";
+  const std::string sample = testing::source_dir() + "/tests/data/sample-heads.safetensors";
+  const std::string denoising = " -s task.type=denoising -s task.means=[[1],[-1]] --length 10";
+  for (const auto& [arguments, page] : std::vector<std::pair<std::string, std::string>>{
+           {"limit -s query.z=[1,0]" + law, "limit.json"},
+           {"attend -s query.z=[1,0] --tokens " + file("tokens.npy").string(), "attend.json"},
+           {"universal --length 10 --tau 1", "universal.json"},
+           {"scaling --schedule log --lengths 100 --draws 0", "report.html"},
+           {"scaling --keep ess --tau 1 --lengths 8192", "scaling.json"},
+           {"heads " + sample + " --components 2", "report.html"},
+           {"concentration -s sweep.lengths=[10]" + law, "report.html"},
+           {"length --error 10% -s attention.U=0.3" + law, "length.json"},
+           {"icl risk -s task.dim=1 --length 10", "report.html"},
+           {"icl risk -s task.dim=1 --length 10 --temperature 1,2", "report.html"},
+           {"icl risk" + denoising, "report.html"},
+           {"icl flow -s task.dim=1 --length inf", "report.html"},
+           {"icl train -s task.dim=1 -s train.steps=20 --length 10", "report.html"},
+           {"icl compare -s task.dim=1 -s flow.log2_nodes=6 --length 10", "report.html"},
+           {"icl optimum -s model.family=scalars -s flow.restarts=1" + denoising, "report.html"},
+           {"paper --size tiny --section lemma-2.1", "report.html"}}) {
+    const std::filesystem::path out = file("out");
+    const Outcome got = run(arguments + " --quiet --out " + out.string());
+    ASSERT_EQ(got.code, 0) << arguments << got.err;
+    const std::string last = "report: " + (out / page).string() + "\n";
+    EXPECT_TRUE(got.out.ends_with(last)) << arguments << "\n" << got.out;
+    EXPECT_TRUE(std::filesystem::exists(out / page)) << arguments;
+    std::filesystem::remove_all(out);
   }
 }
 

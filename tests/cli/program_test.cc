@@ -145,38 +145,6 @@ TEST_F(Program, Universal) {
   EXPECT_EQ(run("universal --length 10 --tau x").code, 2);
 }
 
-// Words that a new user would write, and what the program answers.
-TEST_F(Program, SlipsGetTheNearestWord) {
-  struct Case {
-    const char* arguments;
-    const char* says;
-  };
-  for (const Case& bad : {
-           Case{"concentrate",
-                "there is no verb 'concentrate' of esscher, did you mean "
-                "concentration?"},
-           Case{"icl trian", "there is no verb 'trian' of esscher icl, did you mean train?"},
-           Case{"length --esp 1", "esscher length has no option --esp, did you mean --eps?"},
-           Case{"length --eps -1", "--eps: the value is -1, expected a number > 0"},
-           Case{"limit -s mesure.type=gaussian -s measure.dim=2",
-                "unknown key mesure, did you mean measure?"},
-           Case{"limit -s measure.type=gaussian -s measure.dimension=2",
-                "unknown key measure.dimension, did you mean dim?"},
-           Case{"icl train -s task.dim=2 -s train.optimiser=adam",
-                "unknown key train.optimiser, did you mean optimizer?"},
-           Case{"icl train -s task.dim=2 -s train.lr=0.1", "expected one of length, optimizer"},
-           Case{"config lenght", "there is no configuration of lenght, did you mean length?"},
-           Case{"config", "expected a verb or --schema"},
-           // The folder is no misspelt verb.
-           Case{"runs results --jsonn", "esscher runs has no option --jsonn, did you mean --json?"},
-       }) {
-    const Outcome got = run(bad.arguments);
-    EXPECT_EQ(got.code, 2) << bad.arguments;
-    EXPECT_THAT(got.err, ::testing::HasSubstr(bad.says)) << bad.arguments;
-    EXPECT_EQ(got.out, "") << bad.arguments;
-  }
-}
-
 TEST_F(Program, HelpOfAVerbAndItsTemplate) {
   EXPECT_EQ(run("help length").out, run("length --help").out);
   EXPECT_EQ(run("help").out, run("--help").out);
