@@ -25,7 +25,9 @@ const drawn = (svg) => {
     for (const name of [...node.getAttributeNames()]) if (/^aria-|^role$|^class$/.test(name)) node.removeAttribute(name);
   });
   const text = new XMLSerializer().serializeToString(copy);
-  return text.replace(/-?\d+\.\d{3,}/g, (number) => String(Math.round(Number(number) * 100) / 100));
+  // Places need no more than two decimals; words, such as the 0.005 of a tick, keep all of theirs.
+  const short = (places) => places.replace(/-?\d+\.\d{3,}/g, (number) => String(Math.round(Number(number) * 100) / 100));
+  return text.replace(/="[^"]*"/g, short);
 };
 
 for (let i = 0; i < jobs.length; i += 3) {

@@ -27,6 +27,8 @@ KATEX = Path("/usr/share/javascript/katex")
 LEXERS = {"sh": "bash", "text": "text", "": "text"}
 LABELS = {"bash": "shell", "sh": "shell", "python": "Python", "pycon": "Python", "py": "signature", "cpp": "C++", "toml": "TOML", "json": "JSON"}
 NOTEBOOKS = HERE.parents[1] / "examples"
+# The page of `esscher explore`; the site has it where scripts/explorer has built it.
+EXPLORER = HERE.parents[1] / "build/explore/explore.html"
 node = None
 pages: dict = {}
 
@@ -84,6 +86,7 @@ def without_tags(markdown: str) -> str:
 def on_config(config):
     text = (HERE.parents[1] / "esscher/base/version.h").read_text()
     config.extra["version"] = re.search(r'kVersion = "(.*)"', text)[1]
+    config.extra["explorer"] = EXPLORER.exists()
     return config
 
 
@@ -132,6 +135,8 @@ def on_page_content(content, page, **_):
     content = re.sub(r"<p>⟦c(\d+)⟧</p>", lambda m: code[int(m[1])], content)
     # The search index reads this: the TeX of a formula can be searched for.
     content = re.sub(r"⟦(\d+)⟧", lambda m: f'<span class="tex">⟦{m[1]}⟧{html.escape(maths[int(m[1])].tex)}</span>', content)
+    # A browser breaks a line after a hyphen, also after those of --out; what is short stays in one piece.
+    content = re.sub(r"<code>([^<]{1,28})</code>", r'<code class="short">\1</code>', content)
     return content.replace("<table>", '<div class="table"><table>').replace("</table>", "</table></div>")
 
 
@@ -152,6 +157,8 @@ def on_post_build(config, **_):
     style = (KATEX / "katex.min.css").read_text()
     # Browsers that have MathML and WebAssembly read woff2; the other formats stay away.
     (target / "katex.css").write_text(re.sub(r",url\(fonts/[^)]*\.(?:woff|ttf)\) format\([^)]*\)", "", style))
+    if EXPLORER.exists():
+        shutil.copy(EXPLORER, Path(config["site_dir"]) / "explorer.html")
     for font in (KATEX / "fonts").glob("*.woff2"):
         shutil.copy(font, target / "fonts")
     if node is not None:

@@ -32,7 +32,20 @@ for (const box of document.querySelectorAll(".code.input")) {
 
 const field = document.getElementById("mkdocs-search-query");
 const list = document.getElementById("mkdocs-search-results");
-field.addEventListener("input", () => { if (!field.value) list.replaceChildren(); });
+// mkdocs listens once its index is there; what was typed before is asked again.
+let later = 0;
+function ask_again(times) {
+  clearTimeout(later);
+  later = setTimeout(() => {
+    if (!field.value || list.children.length > 0 || times === 0) return;
+    field.dispatchEvent(new Event("keyup"));
+    ask_again(times - 1);
+  }, 400);
+}
+field.addEventListener("input", () => {
+  if (field.value) ask_again(50);
+  else list.replaceChildren();
+});
 document.addEventListener("keydown", (event) => {
   if (event.key === "/" && !/^(INPUT|TEXTAREA)$/.test(document.activeElement.tagName)) { event.preventDefault(); field.focus(); }
   if (event.key === "Escape") { field.value = ""; list.replaceChildren(); field.blur(); }
