@@ -72,21 +72,16 @@ void run_published_tokens(const Globals& globals, const Config& config) {
   allow_preset(config.root());
   config.check_all_used();
   if (globals.dry_run) {
-    // These rows are formulas, so that the work is its own estimate.
-    std::int64_t count = 0;
-    const double seconds = cpu_seconds([&] {
-      count = static_cast<std::int64_t>(tokens.kind == TokenKind::equiangular
-                                            ? equiangular_rows(tokens).size()
-                                            : sphere_rows(tokens).size());
-    });
-    return print_dry_run(globals,
-                         {.verb = "scaling",
-                          .what = fmt::format("the limits of {} tokens", name(tokens.kind)),
-                          .engine = "formulas and one integral per row",
-                          .unit = "rows",
-                          .count = count,
-                          .cpu_seconds = seconds,
-                          .basis = "measured on all rows"});
+    const auto plan = [&](const auto& cells) {
+      print_dry_run(globals, {.verb = "scaling",
+                              .what = fmt::format("the limits of {} tokens", name(tokens.kind)),
+                              .engine = "formulas and one integral per row",
+                              .count = static_cast<std::int64_t>(cells.keys.size()),
+                              .cpu_seconds = cells_seconds(cells),
+                              .basis = "measured on one cell"});
+    };
+    return tokens.kind == TokenKind::equiangular ? plan(equiangular_cells(tokens))
+                                                 : plan(sphere_cells(tokens));
   }
   if (tokens.kind == TokenKind::equiangular) {
     run_tokens(globals, config, tokens, equiangular_cells(tokens), &equiangular_page,

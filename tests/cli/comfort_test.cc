@@ -110,7 +110,7 @@ TEST_F(Comfort, DryRunSaysWhatWouldRun) {
         Case{"icl flow -s task.dim=2", "cells"}, Case{"icl compare -s task.dim=2", "cells"},
         Case{"icl optimum -s task.dim=2", "cells"}, Case{heads.c_str(), "cells"},
         Case{"scaling --schedule log", "cells"}, Case{"scaling --keep ess --tau 1.5", "lengths"},
-        Case{"scaling -s tokens.kind=equiangular -s tokens.gamma=[1,2]", "rows"},
+        Case{"scaling -s tokens.kind=equiangular -s tokens.gamma=[1,2]", "cells"},
         Case{"paper --size tiny", "cells"}, Case{"paper --full", "cells"},
         Case{"paper --which mixtures --section clusters", "cells"}}) {
     const Outcome got = run(std::string(other.arguments) + " --dry-run --json");
