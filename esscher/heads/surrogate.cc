@@ -76,6 +76,21 @@ void PromptMoments::add(const MatrixView& keys, const MatrixView& values,
   }
 }
 
+void PromptMoments::add(const MatrixView& keys, const MatrixView& values) {
+  const Index n = keys.rows();
+  if (n == 0) return;
+  Component& component = components_.front();
+  count_ += static_cast<double>(n);
+  component.weight += static_cast<double>(n);
+  for (Index l = 0; l < n; ++l) {
+    component.k += keys.row(l).transpose();
+    component.v += values.row(l).transpose();
+  }
+  component.vv += values.squaredNorm();
+  add_gram(keys, component.kk);
+  add_gram(keys, values, component.kv);
+}
+
 void PromptMoments::subtract(const PromptMoments& part) {
   count_ -= part.count_;
   for (std::size_t c = 0; c < components_.size(); ++c) {

@@ -36,6 +36,9 @@ class PromptMoments {
   // keys [n,dk], values [n,dv] relative to the origins; responsibilities [n,components].
   void add(const MatrixView& keys, const MatrixView& values, const MatrixView& responsibilities);
 
+  // The same where every key belongs to the one component there is.
+  void add(const MatrixView& keys, const MatrixView& values);
+
   // Takes keys out again that were added. `part` has the same components and origins.
   void subtract(const PromptMoments& part);
 

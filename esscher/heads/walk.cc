@@ -166,7 +166,10 @@ class Walk {
     for (std::size_t m = 0; m < models_.size(); ++m) {
       const Matrix share = shares[m].middleRows(share_row, keys.rows());
       const std::vector<Index> places = places_of(models_[m], sides, share_row, keys.rows());
-      if (static_cast<Index>(places.size()) == keys.rows()) {
+      if (!models_[m].fit) {
+        models_[m].moments.add(models_[m].split ? rows_at(keys, places) : keys,
+                               models_[m].split ? rows_at(values, places) : values);
+      } else if (static_cast<Index>(places.size()) == keys.rows()) {
         models_[m].moments.add(keys, values, share);
       } else {
         models_[m].moments.add(rows_at(keys, places), rows_at(values, places),

@@ -10,6 +10,10 @@
 namespace esscher {
 namespace {
 
+// Keys enter the sums in pieces whose copies stay in the cache: whole chunks of a long prompt would spend most
+// of the time on fresh memory. The bits do not depend on the pieces.
+constexpr Index kPiece = 256;
+
 // A rotary tail looks at no more positions than this, evenly spaced.
 constexpr Index kRotaryPositions = 512;
 
@@ -93,6 +97,13 @@ void WindowedHead::push(const MatrixView& keys, const MatrixView& values) {
   check_dimension("WindowedHead::push", "values (rows)", values.rows(), keys.rows());
   check_finite("WindowedHead::push", "keys", keys);
   check_finite("WindowedHead::push", "values", values);
+  for (Index first = 0; first < keys.rows(); first += kPiece) {
+    const Index rows = std::min(kPiece, keys.rows() - first);
+    push_piece(keys.middleRows(first, rows), values.middleRows(first, rows));
+  }
+}
+
+void WindowedHead::push_piece(const MatrixView& keys, const MatrixView& values) {
   // Of a long piece, the keys that only pass through the window go to the tail together.
   const Index n = keys.rows();
   Index at = 0;
@@ -180,10 +191,15 @@ void WindowedHead::add_to_tail(const MatrixView& keys, const MatrixView& values,
     tail_.emplace(component_count(options_), k.row(0), values.row(0));
     tail_begin_ = first_key;
   }
-  const Matrix share = options_.tail == Tail::mixture ? responsibilities(*options_.mixture, k)
-                                                      : Matrix(Matrix::Ones(k.rows(), 1));
+  const bool mixed = options_.tail == Tail::mixture;
+  const Matrix share = mixed ? responsibilities(*options_.mixture, k) : Matrix();
   k.rowwise() -= tail_->origin_k().transpose();
-  tail_->add(k, values.rowwise() - tail_->origin_v().transpose(), share);
+  const Matrix v = values.rowwise() - tail_->origin_v().transpose();
+  if (mixed) {
+    tail_->add(k, v, share);
+  } else {
+    tail_->add(k, v);
+  }
 }
 
 Vector WindowedHead::exact_scores(const VectorView& a) const {

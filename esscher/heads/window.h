@@ -76,6 +76,7 @@ class WindowedHead {
     double queries = 0;
   };
 
+  void push_piece(const MatrixView& keys, const MatrixView& values);
   void push_one(const VectorView& key, const VectorView& value);
   void leave(Index slot);
   void add_to_tail(const MatrixView& keys, const MatrixView& values, Index first_key);
