@@ -36,9 +36,9 @@ double gradient_seconds(const FlowSetup& setup, const FlowsToCome& flow,
 // The same at the layer of the start.
 double gradient_seconds(const LayerFlowProblem& problem) {
   const SmoothFunction risk = layer_field(problem).risk;
-  const Vector phi = problem.model.phi0();
+  const Vector theta = problem.model.theta0();
   Vector gradient;
-  return seconds_of([&] { (void)risk(phi, gradient); });
+  return seconds_of([&] { (void)risk(theta, gradient); });
 }
 
 FlowResult pilot_of(LayerFlowProblem problem) {

@@ -191,7 +191,8 @@ void icl_optimum(const Globals& globals, const IclOptions& options) {
   }
   print_result(globals, "icl-optimum", document,
                show_table(rows, {"L", "risk", "std_error", "u", "v", "w", "limit_risk", "bayes",
-                                 "affine", "linear", "restarts", "agreeing", "converged"}));
+                                 "affine", "linear", "linear_heads", "mirror_risk", "restarts",
+                                 "agreeing", "converged"}));
 }
 
 void add_icl(const Command& app, Globals& globals) {

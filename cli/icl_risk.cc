@@ -135,6 +135,9 @@ std::string text_of(const std::vector<RiskRow>& rows, const IclOptions& options,
     text +=
         "bayes knows the law of the tokens, which a finite prompt does not tell: a lower bound.\n";
   }
+  if (!rows.empty() && rows[0].loss) {
+    text += "the risk is " + std::string(mean_of(*rows[0].loss)) + ", not a squared error.\n";
+  }
   return text;
 }
 

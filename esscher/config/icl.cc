@@ -47,12 +47,8 @@ StartOptions read_start(const Table& init, const LinearRegressionTask& task, Ind
   return start;
 }
 
-double read_score_scale(const Table& model, const Parametrisation& space) {
-  const bool is_word = model.has("score_scale") &&
-                       std::holds_alternative<std::string>(model.value("score_scale").data);
-  const double scale = is_word && !model.choice("score_scale", {"1/sqrt(d)"}).empty()
-                           ? 1 / std::sqrt(static_cast<double>(space.key_dim))
-                           : model.number_or("score_scale", 1);
+double read_scale_of(const Table& model, const Parametrisation& space) {
+  const double scale = read_score_scale(model, space.key_dim);
   if (!space.is_factored() && scale != 1) {
     model.fail("score_scale", "1 unless parametrisation is KQV or KQVO");
   }
@@ -83,6 +79,14 @@ FlowSetup setup_of(const LinearRegressionTask& task, const ModelConfig& model,
 
 }  // namespace
 
+double read_score_scale(const Table& model, Index key_dim) {
+  const bool is_word = model.has("score_scale") &&
+                       std::holds_alternative<std::string>(model.value("score_scale").data);
+  return is_word && !model.choice("score_scale", {"1/sqrt(d)"}).empty()
+             ? 1 / std::sqrt(static_cast<double>(key_dim))
+             : model.number_or("score_scale", 1);
+}
+
 LinearRegressionTask read_task(const Table& root) {
   const Table table = root.table("task");
   if (read_task_type(root) != TaskType::regression) {
@@ -109,7 +113,7 @@ ModelConfig read_model(const Table& root, const LinearRegressionTask& task, std:
   out.space.space = table.enumerator_or("parametrisation", ParameterSpace::UV);
   out.space.token_dim = task.dim + 1;
   out.space.key_dim = table.integer_or("key_dim", task.dim + 1, Range::between(1, 10000));
-  out.space.score_scale = read_score_scale(table, out.space);
+  out.space.score_scale = read_scale_of(table, out.space);
   out.heads = table.integer_or("heads", 1, Range::between(1, kMaxHeads));
   if (table.has("score_schedule")) (void)read_score_factors(root, {});  // a slip is named here
   const Table init = table.table_or_empty("init");

@@ -30,6 +30,9 @@ namespace esscher {
 
 LinearRegressionTask read_task(const Table& root);
 
+// model.score_scale: a number, 1 unless given, or "1/sqrt(d)" of this key dimension.
+double read_score_scale(const Table& model, Index key_dim);
+
 struct ModelConfig {
   ModelKind kind = ModelKind::softmax;
   Parametrisation space;

@@ -70,6 +70,8 @@ ContextTask read_classification(const Table& table) {
   if (task.means.rows() != 2) table.fail("means", "two rows, the means of the classes +1 and -1");
   task.weights = read_weights(table, 2);
   task.cov = read_cov_or_identity(table, task.means.cols());
+  // Not written down either, for the sake of older runs.
+  if (table.has("loss")) task.loss = table.enumerator_or("loss", TaskLoss::squared);
   return classification_task(task);
 }
 
@@ -200,9 +202,9 @@ Layer read_dense(const Table& model, const Table& init, const ContextTask& task)
   return out;
 }
 
-Layer read_identity(const Table& model, const Table& init, const ContextTask& task) {
+// U = V = scale I in each head.
+Layer read_identity(const Table& model, const ContextTask& task, double scale) {
   const Index D = task.token_dim, m = task.out_dim;
-  const double scale = init.number_or("scale", 0.01);
   const auto heads = static_cast<std::size_t>(model.integer_or("heads", 1, Range::between(1, 8)));
   const std::vector<ModelKind> kinds = read_kinds(model, heads);
   Layer out{Matrix::Zero(m, D), {}};
@@ -210,6 +212,21 @@ Layer read_identity(const Table& model, const Table& init, const ContextTask& ta
     out.heads.push_back(
         {kind, scale * Matrix::Identity(D, D), scale * Matrix::Identity(D, D).bottomRows(m)});
   }
+  return out;
+}
+
+// The coordinates of training: factors of U and V, if asked for.
+LayerFactors read_factors(const Table& model, const ContextTask& task) {
+  LayerFactors out;
+  // Defaults are not written down: runs from before there were factors have none, and must go on.
+  if (!model.has("parametrisation")) return out;
+  out.space = model.enumerator_or("parametrisation", ParameterSpace::UV);
+  if (out.space == ParameterSpace::block) {
+    model.fail("parametrisation", "\"UV\", \"KQV\" or \"KQVO\" for this type of task");
+  }
+  if (!out.is_factored()) return out;
+  out.key_dim = model.integer_or("key_dim", task.token_dim, Range::between(1, 10000));
+  out.score_scale = read_score_scale(model, out.key_dim);
   return out;
 }
 
@@ -240,32 +257,40 @@ ContextTask read_context_task(const Table& root) {
   return regression_task_nodes(task);
 }
 
-Layer read_layer(const Table& root, const ContextTask& task) {
+LayerModel read_layer_model(const Table& root, const ContextTask& task, std::uint64_t seed) {
   const Table model = root.table_or_empty("model");
   const Table init = model.table_or_empty("init");
-  const StartKind kind = init.enumerator_or("kind", StartKind::identity);
-  if (kind == StartKind::dense) return read_dense(model, init, task);
-  if (kind == StartKind::identity) return read_identity(model, init, task);
-  init.fail("kind", "\"dense\" or \"identity\" for this type of task");
-}
-
-LayerModel read_layer_model(const Table& root) {
-  LayerModel out{.task = read_context_task(root)};
-  out.start = read_layer(root, out.task);
-  const Table model = root.table_or_empty("model");
+  LayerModel out{.task = task};
   out.family = model.enumerator_or("family", LayerFamily::full);
-  try {
-    (void)out.phi0();
-  } catch (const ArgumentError& error) {
-    model.fail_because("family", error.what());
+  out.factors = read_factors(model, task);
+  const StartKind kind = init.enumerator_or("kind", StartKind::identity);
+  if (kind == StartKind::balanced) {
+    init.fail("kind", "\"dense\", \"identity\" or \"torch\" for this type of task");
   }
-  return out;
+  if (kind == StartKind::dense) {
+    out.start = read_dense(model, init, task);
+  } else {
+    const bool drawn = kind == StartKind::torch;
+    out.start = read_identity(model, task, drawn ? 0 : init.number_or("scale", 0.01));
+  }
+  try {
+    if (kind != StartKind::torch) {
+      (void)out.theta0();
+      return out;
+    }
+    if (init.has("seed")) {
+      seed = static_cast<std::uint64_t>(init.integer("seed", kNotNegative));
+    }
+    return with_torch_start(out, Stream(seed).split(0));
+  } catch (const ArgumentError& error) {
+    model.fail_because(out.factors.is_factored() ? "parametrisation" : "family", error.what());
+  }
 }
 
 LayerProblem read_layer_problem(const Table& root, std::uint64_t seed) {
   allow_lab_keys(root);
   LayerProblem out{.task = read_context_task(root), .layer = {}, .lengths = {}, .risk = {}};
-  out.layer = read_layer(root, out.task);
+  out.layer = read_layer_model(root, out.task, seed).start;
   out.lengths = read_lengths(root, {read_length(root)});
   out.risk = read_flow(root, seed).risk;
   out.risk.engine = read_engine(root.table_or_empty("sweep"));
@@ -274,7 +299,8 @@ LayerProblem read_layer_problem(const Table& root, std::uint64_t seed) {
 
 LayerFlowProblem read_layer_flow_problem(const Table& root, std::uint64_t seed) {
   allow_lab_keys(root);
-  LayerFlowProblem out{.model = read_layer_model(root), .length = read_length(root)};
+  LayerFlowProblem out{.model = read_layer_model(root, read_context_task(root), seed),
+                       .length = read_length(root)};
   const FlowConfig flow = read_flow(root, seed);
   out.flow = flow.options;
   out.risk = flow.risk;

@@ -6,7 +6,7 @@
 //                                     query_noise = false, cov = 1.0, index_law = "gaussian",
 //                                     task_variance = 1
 //            type = "classification"  means of the classes +1 and -1, or dim and means_law, mean_scale;
-//                                     weights, cov = 1.0
+//                                     weights, cov = 1.0, loss = "squared" | "logistic"
 //            type = "pool"            pool = [[..], ..], or dim, pool_size and pool_seed; weights,
 //                                     cov = 1.0, noise_variance = 0, query_noise = false
 //            type = "linear"          dim, prompt_cov = 1.0, noise_variance = 0, query_noise = false;
@@ -17,6 +17,8 @@
 //            family = "scalars" | "diagonal" | "full": what icl optimum searches ("scalars" unless
 //            given), and where icl flow, icl train and icl compare move ("full" unless given); heads = 1
 //            init = { kind = "identity", scale = 0.01 }  U = V = scale I; heads = 1 of them
+//            init = { kind = "torch", seed }             uniform entries; heads = 1 of them
+//            parametrisation = "UV" | "KQV" | "KQVO", key_dim, score_scale: as for regression
 //   [sweep]  engine = "auto" | "exact" | "direct": how icl risk averages over finite prompts
 //
 // Tasks with labels read the last rows of V and W, which may be given alone.
@@ -38,10 +40,9 @@ TaskType read_task_type(const Table& root);
 // The task of any type; regression with Gaussian features.
 ContextTask read_context_task(const Table& root);
 
-Layer read_layer(const Table& root, const ContextTask& task);
-
-// The layer where a flow or a training starts, in the family model.family, "full" unless given.
-LayerModel read_layer_model(const Table& root);
+// The layer where a flow or a training starts, in the family model.family, "full" unless given, or in
+// the factors of model.parametrisation.
+LayerModel read_layer_model(const Table& root, const ContextTask& task, std::uint64_t seed);
 
 // Reads the whole of a table of risks.
 LayerProblem read_layer_problem(const Table& root, std::uint64_t seed);

@@ -42,7 +42,7 @@ TrainPlan read_train(const Table& root, std::uint64_t seed) {
   if (read_task_type(root) == TaskType::regression) {
     read_heads(root, seed, c);
   } else {
-    c.layer = read_layer_model(root);
+    c.layer = read_layer_model(root, read_context_task(root), seed);
   }
   c.risk = read_flow(root, seed).risk;
   const Table train = root.table_or_empty("train");

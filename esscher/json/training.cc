@@ -84,8 +84,9 @@ Moments block_of(const Json& block) {
 }  // namespace
 
 Json risk_document(const std::vector<RiskRow>& rows) {
+  const TaskLoss loss = rows.empty() ? TaskLoss::squared : rows[0].loss.value_or(TaskLoss::squared);
   return {{"rows", rows_json(rows)},
-          {"risk_is", "half the mean squared error, target noise included"}};
+          {"risk_is", std::string(mean_of(loss)) + ", target noise included"}};
 }
 
 Json flow_document(const FlowRecord& flow) {
@@ -95,7 +96,7 @@ Json flow_document(const FlowRecord& flow) {
                          "heavy", "bayes", "bayes_std_error", "gradient_norm", "conserved_drift",
                          "energy_defect", "largest_increase", "steps", "evaluations"});
   if (end.is_layer()) {
-    out.update(some_columns(end, {"task", "family", "bound", "affine", "linear"}));
+    out.update(some_columns(end, {"task", "loss", "family", "bound", "affine", "linear"}));
     out.update(layer_json(end.layer(end)));
   } else {
     out.update(some_columns(
@@ -130,7 +131,8 @@ Json compare_document(const CompareResult& result) {
                                    "engine", "heavy", "sup_distance", "sup_gradient_gap",
                                    "sup_gradient_gap_std_error", "sup_risk_gap", "horizon"});
     if (row.bayes) twin.update(some_columns(row, {"bayes", "bayes_std_error", "excess"}));
-    if (row.task) twin.update(some_columns(row, {"task", "bound", "affine", "U", "V", "W"}));
+    if (row.task)
+      twin.update(some_columns(row, {"task", "loss", "bound", "affine", "U", "V", "W"}));
     out["rows"].push_back(std::move(twin));
   }
   for (const TwinRow& row : result.lengths) {
@@ -154,7 +156,8 @@ Json train_document(const TrainResult& result) {
   for (const TrainRow& row : result.losses) {
     out["loss"].push_back(some_columns(row, {"step", "loss", "std_error"}));
   }
-  out["loss_is"] = "half the mean squared error on the training prompts";
+  const TaskLoss loss = result.final_risk.loss.value_or(TaskLoss::squared);
+  out["loss_is"] = std::string(mean_of(loss)) + " on the training prompts";
   out["parameters"] = result.layer ? layer_json(*result.layer) : heads_json(result.heads);
   if (result.layer) out["task"] = result.task;
   return out;

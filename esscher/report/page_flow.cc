@@ -78,9 +78,13 @@ CurveChart over_time(const std::string& column, const std::string& title) {
           .points = false};
 }
 
+std::string loss_of(const FlowRecord& flow) {
+  return std::string(mean_of(flow.summary.loss.value_or(TaskLoss::squared)));
+}
+
 std::string risk_caption(const FlowRecord& flow) {
-  std::string text = "Half the mean squared error falls from " + brief(flow.path.front().risk) +
-                     " to " + brief(flow.path.back().risk) + ". ";
+  std::string text = "The risk, " + loss_of(flow) + ", falls from " +
+                     brief(flow.path.front().risk) + " to " + brief(flow.path.back().risk) + ". ";
   if (!flow.summary.bayes) return text + "The Bayes risk of this task is not known.";
   if (*flow.summary.bayes > 0) {
     return text + "The line is the Bayes risk at this length, " + brief(*flow.summary.bayes) + ".";
@@ -91,7 +95,7 @@ std::string risk_caption(const FlowRecord& flow) {
 Section risk_section(const FlowRecord& flow) {
   const FlowRow& end = flow.summary;
   Section section{.id = "risk", .title = "Risk along the gradient flow"};
-  CurveChart chart = over_time("risk", "risk, half the mean squared error");
+  CurveChart chart = over_time("risk", "risk, " + loss_of(flow));
   const double bayes = end.bayes.value_or(0);
   if (bayes > 0) {
     chart.references.push_back(

@@ -32,6 +32,7 @@ Curves curves_of(const std::vector<OptimumRow>& rows) {
     out.risks.add(L, "best layer at this length", row.risk);
     out.risks.add(L, "best layer at infinite length", row.limit_risk);
     out.risks.add(L, "best affine map of the query", row.affine);
+    if (row.linear_heads) out.risks.add(L, "best linear attention", *row.linear_heads);
     out.risks.add(L, row.bound ? "bound: the law is known" : "best prediction", row.bayes);
     if (row.u) out.scores.add(L, "best at this length", *row.u);
     if (row.u && limit != nullptr && limit->u) {
@@ -43,10 +44,12 @@ Curves curves_of(const std::vector<OptimumRow>& rows) {
 
 Sheet table_of(const std::vector<OptimumRow>& rows) {
   Sheet sheet{.columns = {"L", "risk", "± risk", "best layer of L = ∞", "best prediction",
-                          "best affine map", "u", "v", "w", "starts that agree"},
+                          "best affine map", "best linear attention", "from (−U, −V)", "u", "v",
+                          "w", "starts that agree"},
               .rows = {}};
   for (const OptimumRow& r : rows) {
-    sheet.add(r.L.text(), r.risk, r.std_error, r.limit_risk, r.bayes, r.affine, r.u, r.v, r.w,
+    sheet.add(r.L.text(), r.risk, r.std_error, r.limit_risk, r.bayes, r.affine, r.linear_heads,
+              r.mirror_risk, r.u, r.v, r.w,
               std::to_string(r.agreeing) + " of " + std::to_string(r.restarts));
   }
   return sheet;
@@ -88,6 +91,10 @@ std::string score_text(const std::vector<OptimumRow>& rows) {
   return out + ".";
 }
 
+std::string loss_of(const std::vector<OptimumRow>& rows) {
+  return std::string(mean_of(rows.front().loss.value_or(TaskLoss::squared)));
+}
+
 // The first length, in the order of the rows, from which a risk is below the affine map.
 std::optional<Length> crossing(const std::vector<OptimumRow>& rows, double OptimumRow::*risk) {
   for (const OptimumRow& row : rows) {
@@ -119,6 +126,32 @@ std::string crossing_text(const std::vector<OptimumRow>& rows) {
          say(crossing(rows, &OptimumRow::limit_risk)) + ".";
 }
 
+// What linear heads cannot do, at the length where it is most.
+std::string heads_text(const std::vector<OptimumRow>& rows) {
+  const OptimumRow* most = nullptr;
+  for (const OptimumRow& row : rows) {
+    if (!row.linear_heads) return "";
+    if (most == nullptr || *row.linear_heads - row.risk > *most->linear_heads - most->risk) {
+      most = &row;
+    }
+  }
+  if (most == nullptr || !(*most->linear_heads > most->risk)) {
+    return " As many linear heads do as well at these lengths.";
+  }
+  return " As many linear heads have at least " + brief(*most->linear_heads, 3) +
+         " at L = " + most->L.text() + ", where the best layer has " + brief(most->risk, 3) + ".";
+}
+
+// Whether (U, V) -> (-U, -V) leads to another optimum.
+std::string families_text(const std::vector<OptimumRow>& rows) {
+  const OptimumRow& last = rows.back();
+  if (!last.mirror_risk) return "";
+  const bool two = *last.mirror_risk < last.risk + 1e-6 * (1 + std::abs(last.risk));
+  return " At L = " + last.L.text() + " a descent from (−U, −V) ends " +
+         (two ? "at the same risk: optima come in two families."
+              : "at the risk " + brief(*last.mirror_risk, 3) + ".");
+}
+
 }  // namespace
 
 Page optimum_page(const std::vector<OptimumRow>& rows) {
@@ -126,7 +159,7 @@ Page optimum_page(const std::vector<OptimumRow>& rows) {
   Curves curves = curves_of(rows);
   const Axis length{.column = "L", .title = "prompt length L", .log = true};
   Section risks{.id = "risks", .title = "Risks"};
-  risks.text = crossing_text(rows);
+  risks.text = crossing_text(rows) + heads_text(rows) + families_text(rows);
   risks.figures = {
       {.id = "risks",
        .chart = CurveChart{.data = "risks",
@@ -134,7 +167,7 @@ Page optimum_page(const std::vector<OptimumRow>& rows) {
                            .y = {.column = "risk", .title = "risk", .log = true},
                            .series = "prediction",
                            .series_title = "prediction"},
-       .caption = "Half the mean squared error against prompt length." + excess_text(rows)}};
+       .caption = "The risk, " + loss_of(rows) + ", against prompt length." + excess_text(rows)}};
   risks.tables = {{.title = "Best layers", .sheet = table_of(rows)}};
   page.datasets = {{"risks", std::move(curves.risks)}};
   page.sections = {std::move(risks)};

@@ -61,6 +61,10 @@ Sheet risk_sheet(const std::vector<RiskRow>& rows) {
 
 // --- words
 
+std::string loss_of(const std::vector<RiskRow>& rows) {
+  return std::string(mean_of(rows.front().loss.value_or(TaskLoss::squared)));
+}
+
 // The model that does worst beside another one at the same length.
 std::string headline(const std::vector<RiskRow>& rows, const Least& least) {
   const RiskRow *worst = nullptr, *better = nullptr;
@@ -166,7 +170,7 @@ Page risk_page(const std::vector<RiskRow>& rows) {
                            .series = "prediction",
                            .series_title = "prediction",
                            .dash = "model"},
-       .caption = "Half the mean squared error against the length of test."});
+       .caption = "The risk, " + loss_of(rows) + ", against the length of test."});
   map.tables = {{.title = "Risks", .sheet = risk_sheet(rows)}};
   page.sections = {std::move(map)};
   return page;

@@ -11,8 +11,12 @@
 namespace esscher {
 namespace {
 
+std::string loss_of(const TrainResult& result) {
+  return std::string(mean_of(result.final_risk.loss.value_or(TaskLoss::squared)));
+}
+
 std::string loss_caption(const TrainResult& result, const std::vector<ReferenceLine>& lines) {
-  std::string text = "Half the mean squared error on fresh prompts";
+  std::string text = "The loss, " + loss_of(result) + ", on fresh prompts";
   if (!result.losses.empty()) {
     text +=
         ", from " + brief(*result.losses.front().loss) + " to " + brief(*result.losses.back().loss);
@@ -31,14 +35,13 @@ Section loss_section(const TrainResult& result, const std::vector<RiskRow>& risk
       "Each point is the mean of a block of steps, drawn at its last step, so the curve begins "
       "with "
       "the first block. The band is two standard errors.";
-  CurveChart chart{
-      .data = "loss",
-      .x = {.column = "step", .title = "step", .log = true},
-      .y = {.column = "loss", .title = "loss, half the mean squared error", .log = true},
-      .low = "low",
-      .high = "high",
-      .references = bayes_lines(risks),
-      .points = false};
+  CurveChart chart{.data = "loss",
+                   .x = {.column = "step", .title = "step", .log = true},
+                   .y = {.column = "loss", .title = "loss, " + loss_of(result), .log = true},
+                   .low = "low",
+                   .high = "high",
+                   .references = bayes_lines(risks),
+                   .points = false};
   const std::string caption = loss_caption(result, chart.references);
   section.figures.push_back({.id = "loss", .chart = std::move(chart), .caption = caption});
   section.tables.push_back(

@@ -106,7 +106,9 @@ std::string setting_of(const ContextTask& task) {
   switch (task.type) {
     case TaskType::denoising: return "The task is denoising a Gaussian mixture: " + tokens + ".";
     case TaskType::single_index: return "The task is a single-index label: " + tokens + ".";
-    case TaskType::classification: return "The task is two Gaussian classes: " + tokens + ".";
+    case TaskType::classification:
+      return "The task is two Gaussian classes: " + tokens +
+             (task.loss == TaskLoss::squared ? "." : ", judged by the logistic loss.");
     case TaskType::pool:
       return fmt::format("The task is linear regression with one of {} vectors: {}.",
                          task.strata.size(), tokens);

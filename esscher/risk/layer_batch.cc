@@ -20,7 +20,8 @@ constexpr Index kBlock = kTrainLanes;  // prompts of one piece of work
 }  // namespace
 
 LayerBatch::LayerBatch(ContextTask task, Length length, Index prompts, bool half)
-    : task_(std::move(task)), length_(length), prompts_(prompts), factor_(half ? 1 : 2) {
+    : task_(std::move(task)), length_(length), prompts_(prompts), factor_(1) {
+  if (!half && task_.loss == TaskLoss::squared) factor_ = 2;
   if (prompts < 1) throw_argument("train", "batch", std::to_string(prompts), "an integer >= 1");
   if (length == Length(0)) throw_argument("train", "length", "0", "an integer >= 1, or inf");
   lanes_ = !length.is_infinite() && draw_node(task_, Stream(0)).tokens->shared() != nullptr;
@@ -42,10 +43,11 @@ double LayerBatch::add(const Layer& layer, const Stream& stream, Index first, In
     const AnyMeasure& law = node.tokens->measure();
     const AnyMeasure tokens =
         length_.is_infinite() ? law : AnyMeasure(law.sample(own.split(2), length_.count()));
-    loss += layer_error(layer, tokens, node.query, target, &gradient);
+    loss += layer_error(layer, tokens, node.query, target, &gradient, task_.loss);
   }
   if (!lanes_) return loss;
-  return add_mixture_lanes(layer, prompts, length_.count(), stream.split(1), first, gradient);
+  return add_mixture_lanes(layer, prompts, length_.count(), stream.split(1), first, task_.loss,
+                           gradient);
 }
 
 LayerLoss LayerBatch::operator()(const Layer& layer, const Stream& stream) const {

@@ -1,6 +1,6 @@
 // The loss of a batch of fresh prompts of a task beyond regression, and its gradient in the layer:
 //
-//   loss = mean over the batch of |out - t|^2, or one half of it
+//   loss = mean over the batch of |out - t|^2, or one half of it, or the mean of the task's loss
 //
 // A law, a query, a target and a prompt of L tokens are drawn for each. Prompts of mixtures are side by
 // side in SIMD lanes: float32 draws, sums in double across blocks of tokens, relative error of a
@@ -21,7 +21,7 @@ struct LayerLoss {
 
 class LayerBatch {
  public:
-  // `half` for half the squared error. Throws ArgumentError unless prompts >= 1 and length >= 1,
+  // `half` for half the squared error; another loss of the task is taken as it is. Throws ArgumentError unless prompts >= 1 and length >= 1,
   // CapabilityError if a prompt has to fit into memory and does not.
   LayerBatch(ContextTask task, Length length, Index prompts, bool half);
 

@@ -22,14 +22,15 @@ Vector layer_output(const Layer& layer, const AnyMeasure& tokens, const VectorVi
 }
 
 double layer_error(const Layer& layer, const AnyMeasure& tokens, const VectorView& z,
-                   const VectorView& target, Layer* gradient) {
+                   const VectorView& target, Layer* gradient, TaskLoss loss) {
   std::vector<Vector> means;
-  Vector miss = layer.W * z - target;
+  Vector out = layer.W * z, miss;
   for (const LayerHead& head : layer.heads) {
     means.push_back(head_mean(head, tokens, head.U * z));
-    miss += head.V * means.back();
+    out += head.V * means.back();
   }
-  if (gradient == nullptr) return miss.squaredNorm() / 2;
+  const double value = prediction_loss(loss, out, target, miss);
+  if (gradient == nullptr) return value;
   gradient->W += miss * z.transpose();
   for (std::size_t h = 0; h < layer.heads.size(); ++h) {
     const LayerHead& head = layer.heads[h];
@@ -38,7 +39,7 @@ double layer_error(const Layer& layer, const AnyMeasure& tokens, const VectorVie
     gradient->heads[h].V += miss * means[h].transpose();
     gradient->heads[h].U += product * z.transpose();
   }
-  return miss.squaredNorm() / 2;
+  return value;
 }
 
 bool has_prompt_formula(const Layer& layer) {

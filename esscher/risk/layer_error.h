@@ -1,5 +1,8 @@
 // Half the squared error of a layer at one query, and its gradient in the layer.
 //
+// Half the squared error unless another loss of task/loss.h is asked for: J = loss(out, t) then, and
+// its derivative in out takes the place of out - t. Only tokens as they are serve other losses.
+//
 // On tokens as they are, a law or a prompt of given tokens:
 //
 //   J = |out - t|^2 / 2,   dV_h = (out - t) T_h',   dU_h = C_h V_h'(out - t) z'
@@ -37,6 +40,7 @@
 
 #include "esscher/base/length.h"
 #include "esscher/risk/layer.h"
+#include "esscher/task/loss.h"
 #include "esscher/task/token_law.h"
 
 namespace esscher {
@@ -44,9 +48,10 @@ namespace esscher {
 // What the layer says at the query z on tokens as they are.
 Vector layer_output(const Layer& layer, const AnyMeasure& tokens, const VectorView& z);
 
-// The gradient is added to *gradient.
+// The gradient is added to *gradient. For a target that is random still, its mean.
 double layer_error(const Layer& layer, const AnyMeasure& tokens, const VectorView& z,
-                   const VectorView& target, Layer* gradient = nullptr);
+                   const VectorView& target, Layer* gradient = nullptr,
+                   TaskLoss loss = TaskLoss::squared);
 
 // No head, softmax heads only, or linear heads only.
 bool has_prompt_formula(const Layer& layer);

@@ -104,7 +104,7 @@ class KindLanes {
 }  // namespace
 
 double add_mixture_lanes(const Layer& layer, std::span<const LanePrompt> prompts, std::int64_t L,
-                         const Stream& tokens, Index first, Layer& gradient) {
+                         const Stream& tokens, Index first, TaskLoss loss, Layer& gradient) {
   const LaneLaws laws(prompts);
   const Index m = layer.out_dim(), n = static_cast<Index>(prompts.size());
   Matrix misses = Matrix::Ones(m, n);
@@ -112,13 +112,15 @@ double add_mixture_lanes(const Layer& layer, std::span<const LanePrompt> prompts
   for (const ModelKind kind : {ModelKind::softmax, ModelKind::linear}) {
     kinds.emplace_back(layer, kind, prompts, laws).sum(L, tokens, first, misses);
   }
+  double sum = 0;
   for (std::size_t j = 0; j < prompts.size(); ++j) {
-    Vector miss = layer.W * prompts[j].node.query - prompts[j].target;
+    Vector out = layer.W * prompts[j].node.query, miss;
     for (KindLanes& lanes : kinds) {
       for (std::size_t i = 0; i < lanes.heads().size(); ++i) {
-        miss += layer.heads[lanes.heads()[i]].V * lanes.mean(i, j);
+        out += layer.heads[lanes.heads()[i]].V * lanes.mean(i, j);
       }
     }
+    sum += prediction_loss(loss, out, prompts[j].target, miss);
     misses.col(static_cast<Index>(j)) = miss;
   }
   for (KindLanes& lanes : kinds) {
@@ -136,7 +138,7 @@ double add_mixture_lanes(const Layer& layer, std::span<const LanePrompt> prompts
   for (std::size_t j = 0; j < prompts.size(); ++j) {
     gradient.W += misses.col(static_cast<Index>(j)) * prompts[j].node.query.transpose();
   }
-  return misses.squaredNorm() / 2;
+  return sum;
 }
 
 }  // namespace esscher

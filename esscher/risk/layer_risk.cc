@@ -26,21 +26,29 @@ void check_layer(const ContextTask& task, const Layer& layer) {
 struct Place {
   ContextNode node;
   double weight = 0;
+  TaskLoss loss = TaskLoss::squared;
   std::optional<AnyMeasure> prompt = {};
 
   double error(const Layer& layer, Length L, Layer* gradient) const {
-    const double of_layer =
-        prompt ? layer_error(layer, *prompt, node.query, node.target, gradient)
-               : prompt_error(layer, *node.tokens, L, node.query, node.target, gradient);
-    return of_layer + node.variance / 2;
+    return error_at_mean(layer, L, gradient) + spread_loss(loss, node.variance);
+  }
+  [[nodiscard]] double least() const { return least_loss(loss, node.target, node.variance); }
+
+ private:
+  double error_at_mean(const Layer& layer, Length L, Layer* gradient) const {
+    if (prompt) return layer_error(layer, *prompt, node.query, node.target, gradient, loss);
+    if (loss == TaskLoss::squared) {
+      return prompt_error(layer, *node.tokens, L, node.query, node.target, gradient);
+    }
+    return layer_error(layer, node.tokens->measure(), node.query, node.target, gradient, loss);
   }
 };
 
 using Places = std::vector<Place>;
 
-Places places_of(std::vector<WeightedNode> nodes) {
+Places places_of(std::vector<WeightedNode> nodes, TaskLoss loss) {
   Places out;
-  for (WeightedNode& node : nodes) out.push_back({std::move(node.node), node.weight});
+  for (WeightedNode& node : nodes) out.push_back({std::move(node.node), node.weight, loss});
   return out;
 }
 
@@ -77,15 +85,15 @@ template <class Value>
 Estimate over_nodes(const ContextTask& task, int log2_count, const RiskOptions& options,
                     const Value& value) {
   if (has_lattice(task)) {
-    const double a = value(places_of(lattice_nodes(task, 0))).sum();
-    const double b = value(places_of(lattice_nodes(task, 1))).sum();
+    const double a = value(places_of(lattice_nodes(task, 0), task.loss)).sum();
+    const double b = value(places_of(lattice_nodes(task, 1), task.loss)).sum();
     return {(a + b) / 2, std::abs(a - b) / 2, 2, Engine::quadrature};
   }
   Moments sums;
   bool heavy = false;
   for (int i = 0; i < options.scramblings; ++i) {
     const Stream own = options.stream.split(1).split(static_cast<std::uint64_t>(i));
-    const Vector values = value(places_of(net_nodes(task, log2_count, own)));
+    const Vector values = value(places_of(net_nodes(task, log2_count, own), task.loss));
     sums.add(values.sum());
     heavy = heavy || carriers(values) < kFewCarriers;
   }
@@ -95,7 +103,7 @@ Estimate over_nodes(const ContextTask& task, int log2_count, const RiskOptions& 
 }
 
 Place draw_place(const ContextTask& task, Length L, const Stream& own) {
-  Place out{draw_node(task, own.split(0)), 1};
+  Place out{draw_node(task, own.split(0)), 1, task.loss};
   if (!L.is_infinite()) {
     out.prompt = AnyMeasure(out.node.tokens->measure().sample(own.split(1), L.count()));
   }
@@ -142,6 +150,46 @@ Estimate of_moments(const ContextTask& task, const RiskOptions& options, const R
   return sums.estimate(Engine::quadrature);
 }
 
+// The least losses of the places, weighted [n].
+Vector least_losses(const Places& places) {
+  Vector out(static_cast<Index>(places.size()));
+  for (Index i = 0; i < out.size(); ++i) {
+    const Place& place = places[static_cast<std::size_t>(i)];
+    out[i] = place.weight * place.least();
+  }
+  return out;
+}
+
+// The weighted logistic losses [n] of the best map of the query on these places: A z, or A z + b.
+Vector losses_of_best_map(const Places& places, bool with_constant) {
+  const auto n = static_cast<Index>(places.size());
+  const Index D = places[0].node.query.size();
+  Matrix Z = Matrix::Ones(n, with_constant ? D + 1 : D);
+  Vector weights(n), labels(n);
+  for (Index i = 0; i < n; ++i) {
+    const Place& place = places[static_cast<std::size_t>(i)];
+    Z.row(i).head(D) = place.node.query.transpose();
+    weights[i] = place.weight;
+    labels[i] = place.node.target[0];
+  }
+  const Vector odds = Z * logistic_fit(Z, weights, labels);
+  Vector out(n), slope;
+  for (Index i = 0; i < n; ++i) {
+    const Vector own = odds.segment(i, 1);
+    out[i] = weights[i] * prediction_loss(TaskLoss::logistic, own, labels.segment(i, 1), slope);
+  }
+  return out;
+}
+
+Estimate of_best_map(const ContextTask& task, const RiskOptions& options, bool with_constant) {
+  if (task.loss == TaskLoss::squared) {
+    return of_moments(task, options, with_constant ? best_affine_risk : best_linear_risk);
+  }
+  return over_nodes(task, options.log2_nodes, options, [with_constant](const Places& places) {
+    return losses_of_best_map(places, with_constant);
+  });
+}
+
 }  // namespace
 
 void check_prompt_memory(const ContextTask& task, Length L, std::int64_t prompts) {
@@ -159,7 +207,9 @@ RiskChoice choose_layer_risk(const ContextTask& task, const Layer& layer, Length
     throw CapabilityError("task " + std::string(name(task.type)) +
                           ": no sampled engine for the risk of a layer; use exact or direct");
   }
-  const bool formula = length.is_infinite() || has_prompt_formula(layer);
+  const bool of_law = length.is_infinite() || layer.heads.empty();
+  const bool squared = task.loss == TaskLoss::squared;
+  const bool formula = of_law || (squared && has_prompt_formula(layer));
   // Integrals over pairs of heads cost milliseconds for each query, so that they are asked for.
   const bool by_pairs = !length.is_infinite() && !has_gradient_formula(layer);
   const bool asked = engine != Engine::direct && engine != Engine::automatic;
@@ -167,15 +217,18 @@ RiskChoice choose_layer_risk(const ContextTask& task, const Layer& layer, Length
     return {RiskMethod::quadrature, Engine::quadrature,
             "The layer is exact over tokens; laws and queries are quadrature nodes."};
   }
+  const std::string who =
+      squared ? "softmax and linear heads in one layer have" : "the logistic loss has";
   if (!formula && asked) {
-    throw CapabilityError("task " + std::string(name(task.type)) +
-                          ": softmax and linear heads in one layer have no formula at L = " +
-                          length.text() + "; engine \"auto\" or \"direct\" draws prompts");
+    throw CapabilityError("task " + std::string(name(task.type)) + ": " + who +
+                          " no formula at L = " + length.text() +
+                          "; engine \"auto\" or \"direct\" draws prompts");
   }
   return {RiskMethod::draws, Engine::direct,
           engine == Engine::direct ? "The engine direct was asked for."
-          : formula ? "Several softmax heads are drawn unless the engine exact is asked for."
-                    : "Softmax and linear heads in one layer have no formula; prompts are drawn."};
+          : formula  ? "Several softmax heads are drawn unless the engine exact is asked for."
+          : !squared ? "The logistic loss has no formula at a finite length; prompts are drawn."
+                     : "Softmax and linear heads in one layer have no formula; prompts are drawn."};
 }
 
 Estimate layer_risk(const ContextTask& task, const Layer& layer, Length length,
@@ -202,9 +255,10 @@ LayerRiskFunction layer_risk_function(const ContextTask& task, const Layer& like
       places->back().weight = 1 / static_cast<double>(options.draws);
     }
   } else if (has_lattice(task)) {
-    *places = places_of(lattice_nodes(task, 0));
+    *places = places_of(lattice_nodes(task, 0), task.loss);
   } else {
-    *places = places_of(net_nodes(task, log2_nodes(like, length, options), options.stream));
+    *places =
+        places_of(net_nodes(task, log2_nodes(like, length, options), options.stream), task.loss);
   }
   return [places, length](const Layer& at, Layer* gradient) {
     if (gradient != nullptr) *gradient = at.zero();
@@ -230,17 +284,10 @@ ReferenceRisks reference_risks(const ContextTask& task, Length length, const Ris
     out.bayes = bayes_from_prompts(task, length, options);
   } else {
     out.bayes_is_bound = !law_is_known;
-    out.bayes = over_nodes(task, options.log2_nodes, options, [](const Places& places) {
-      Vector values(static_cast<Index>(places.size()));
-      for (Index i = 0; i < values.size(); ++i) {
-        const Place& place = places[static_cast<std::size_t>(i)];
-        values[i] = 0.5 * place.weight * place.node.variance;
-      }
-      return values;
-    });
+    out.bayes = over_nodes(task, options.log2_nodes, options, least_losses);
   }
-  out.affine = of_moments(task, options, best_affine_risk);
-  out.linear = of_moments(task, options, best_linear_risk);
+  out.affine = of_best_map(task, options, true);
+  out.linear = of_best_map(task, options, false);
   return out;
 }
 
@@ -258,7 +305,10 @@ std::vector<RiskRow> layer_risk_rows(const LayerProblem& problem) {
     rows.push_back(risk_row(L, "affine", reference.affine));
     rows.push_back(risk_row(L, "linear", reference.linear));
   }
-  for (RiskRow& row : rows) row.task = type;
+  for (RiskRow& row : rows) {
+    row.task = type;
+    row.loss = named_loss(problem.task.loss);
+  }
   return rows;
 }
 

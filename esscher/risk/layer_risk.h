@@ -5,6 +5,7 @@
 //   finite L, one softmax head or linear ones  the same, exact over prompts (layer_error.h)
 //   finite L, several softmax heads            the same if the engine exact is asked for; else drawn
 //   finite L, other layers                     direct: prompts are drawn
+//   finite L, the logistic loss of labels      direct
 //
 // Beside it stand predictions that every layer should be compared with:
 //

@@ -7,6 +7,7 @@
 
 #include "esscher/base/columns.h"
 #include "esscher/risk/risk.h"
+#include "esscher/task/loss.h"
 
 namespace esscher {
 
@@ -20,6 +21,7 @@ struct RiskRow {
   std::optional<bool> heavy = {};     // absent in runs written before it was known
   std::optional<double> factor = {};  // absent without a schedule
   std::optional<std::string> task = {};
+  std::optional<TaskLoss> loss = {};   // absent for half the squared error
   std::optional<bool> bound = {};      // absent unless it is true
   std::optional<Length> trained = {};  // absent unless the model was trained
 
@@ -35,6 +37,7 @@ struct RiskRow {
     column("heavy", row.heavy, "", "few nodes or draws carry the risk: its error is too small");
     column("factor", row.factor, "", "what the schedule multiplies the scores by");
     column("task", row.task, "", "type of the task");
+    column("loss", row.loss, "", "the risk is the mean of this loss instead");
     column("bound", row.bound, "", "bayes knows more than the prompt tells: only a lower bound");
     column("trained", row.trained, "tokens", "length of the prompts that the model was trained on");
   }

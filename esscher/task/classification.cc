@@ -65,6 +65,7 @@ ContextTask classification_task(const ClassificationTask& given) {
   const Matrix root = psd_sqrt("task", "cov", task.cov);
   ContextTask out;
   out.type = TaskType::classification;
+  out.loss = task.loss;
   out.token_dim = d + 1;
   out.out_dim = 1;
   out.law_normals = of_law;

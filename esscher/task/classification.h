@@ -7,7 +7,8 @@
 //
 //   E[y | x] = tanh( (log(pi_+/pi_-) + log N(x; m_+, G) - log N(x; m_-, G)) / 2 )
 //
-// Risks are halves of squared errors of y, so always guessing the more frequent label loses.
+// and with the logistic loss it is the argument of tanh times two, the log odds. Risks are halves of
+// squared errors of y, or means of log(1 + e^{-y out}); always guessing the more frequent label loses.
 #pragma once
 
 #include "esscher/task/context.h"
@@ -19,6 +20,7 @@ struct ClassificationTask {
   MixtureMeans means;  // two; the first is that of y = +1
   Vector weights;      // pi [2] > 0; empty: equal
   Matrix cov;          // G [d,d], positive definite
+  TaskLoss loss = TaskLoss::squared;
 
   // Throws ArgumentError or DimensionError naming the field that is wrong.
   void check() const;

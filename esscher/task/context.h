@@ -4,7 +4,7 @@
 //
 //   E|out - t|^2 = E|out - E[t | law, z]|^2 + E tr Cov(t | law, z),
 //
-// and the second term is what no prediction removes. A node is one law and one query with these two
+// and the second term is what no prediction removes. (task/loss.h has the same of another loss.) A node is one law and one query with these two
 // numbers. Nodes are functions of standard normals and of a stratum, which is a class of queries
 // with known probability (the component of a mixture, the member of a pool), so that one function
 // serves quadrature, where normals are the points of a net, and draws.
@@ -23,6 +23,7 @@
 
 #include "esscher/base/enum_names.h"
 #include "esscher/random/stream.h"
+#include "esscher/task/loss.h"
 #include "esscher/task/token_law.h"
 
 namespace esscher {
@@ -58,6 +59,7 @@ struct QueryMoments {
 
 struct ContextTask {
   TaskType type = TaskType::denoising;
+  TaskLoss loss = TaskLoss::squared;
   Index token_dim = 1;  // D
   Index out_dim = 1;    // m
   // Standard normals behind a node: those of the law of the tokens first, then those of the query.

@@ -79,6 +79,7 @@ RiskRow final_risk(const Trainer& trainer, RiskOptions options) {
       RiskRow row =
           risk_row(c.length, model, layer_risk(c.layer->task, trainer.layer(), c.length, options));
       row.task = name(c.layer->task.type);
+      row.loss = named_loss(c.layer->task.loss);
       return row;
     }
     return risk_row(c.length, model, risk(c.task, trainer.heads(), c.model, c.length, options));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "esscher/base/cells.h"
+#include "esscher/task/loss.h"
 #include "esscher/training/flow.h"
 #include "esscher/training/layer_family.h"
 
@@ -37,6 +38,7 @@ struct FlowRow {
   std::optional<double> distance;  // path only, where the limit is known
   // Summary only.
   std::optional<std::string> task, model;
+  std::optional<TaskLoss> loss;  // absent for half the squared error
   std::optional<Length> L;
   std::optional<ParameterSpace> parametrisation;
   std::optional<LayerFamily> family;  // other tasks, instead of a parametrisation
@@ -59,6 +61,7 @@ struct FlowRow {
   static void columns(Row& row, Column&& column) {
     column("what", row.what, "", "path, or summary of the whole flow");
     column("task", row.task, "", "type of the task, absent for regression");
+    column("loss", row.loss, "", "the risk is the mean of this loss instead");
     column("model", row.model, "", "kind of attention of the heads");
     column("L", row.L, "tokens", "length of the prompt");
     column("parametrisation", row.parametrisation, "", "coordinates of the flow");

@@ -22,6 +22,7 @@ FlowRow summary_row(const LayerFlowProblem& problem, const FlowResult& flow, Flo
   const Layer end = problem.model.map().layer(flow.end().theta);
   add_end(flow, layer_risk(task, end, problem.length, problem.risk), row);
   row.task = name(task.type);
+  row.loss = named_loss(task.loss);
   row.model = end.kinds_text();
   row.family = problem.model.family;
   row.L = problem.length;
@@ -31,7 +32,8 @@ FlowRow summary_row(const LayerFlowProblem& problem, const FlowResult& flow, Flo
   if (reference.bayes_is_bound) row.bound = true;
   row.affine = reference.affine.value;
   row.linear = reference.linear.value;
-  if (problem.model.map().balances(flow.end().theta).size() > 0) {
+  if (problem.model.factors.is_factored()) row.parametrisation = problem.model.factors.space;
+  if (problem.model.map().conserved(flow.end().theta).size() > 0) {
     row.conserved_drift = flow.conserved_drift;
   }
   return row;
@@ -39,7 +41,7 @@ FlowRow summary_row(const LayerFlowProblem& problem, const FlowResult& flow, Flo
 
 std::vector<FlowRow> flow_rows(const LayerFlowProblem& problem) {
   const FlowResult flow = layer_flow(problem);
-  const FamilyMap map = problem.model.map();
+  const LayerMap map = problem.model.map();
   std::vector<FlowRow> rows;
   for (const FlowPoint& p : flow.path) rows.push_back(path_row(p, map.layer(p.theta)));
   rows.push_back(summary_row(problem, flow, rows.back()));
@@ -49,13 +51,13 @@ std::vector<FlowRow> flow_rows(const LayerFlowProblem& problem) {
 }  // namespace
 
 FlowField layer_field(const LayerFlowProblem& problem) {
-  const FamilyMap map = problem.model.map();
+  const LayerMap map = problem.model.map();
   return {.risk = layer_objective(problem.model.task, map, problem.length, problem.risk),
-          .conserved = [map](const VectorView& phi) { return map.balances(phi); }};
+          .conserved = [map](const VectorView& theta) { return map.conserved(theta); }};
 }
 
 FlowResult layer_flow(const LayerFlowProblem& problem) {
-  return gradient_flow(layer_field(problem), problem.model.phi0(), problem.flow);
+  return gradient_flow(layer_field(problem), problem.model.theta0(), problem.flow);
 }
 
 Cells<FlowRow> flow_cells(const LayerFlowProblem& problem) {

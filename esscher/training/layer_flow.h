@@ -15,7 +15,7 @@ struct LayerFlowProblem {
   RiskOptions risk = {};
 };
 
-// The risk in phi; linear heads keep FamilyMap::balances.
+// The risk in theta, which keeps LayerMap::conserved.
 FlowField layer_field(const LayerFlowProblem& problem);
 
 FlowResult layer_flow(const LayerFlowProblem& problem);

@@ -2,19 +2,39 @@
 
 #include <cmath>
 #include <limits>
+#include <string>
+#include <utility>
 
 #include "esscher/base/error.h"
 #include "esscher/risk/layer_error.h"
 
 namespace esscher {
 
-FamilyMap LayerModel::map() const {
+LayerMap LayerModel::map() const {
   std::vector<ModelKind> kinds;
   for (const LayerHead& head : start.heads) kinds.push_back(head.kind);
-  return {family, task, kinds};
+  if (!factors.is_factored()) {
+    if (factors.score_scale == 1) return FamilyMap(family, task, kinds);
+    throw_argument("layer", "score_scale", to_text(factors.score_scale),
+                   "1 unless parametrisation is KQV or KQVO");
+  }
+  if (family != LayerFamily::full) {
+    throw_argument("layer", "family", std::string(name(family)),
+                   "\"full\", because the parametrisation is " + std::string(name(factors.space)));
+  }
+  return {factors, task, kinds};
 }
 
-SmoothFunction layer_objective(const ContextTask& task, const FamilyMap& map, Length length,
+Vector LayerModel::theta0() const { return theta.size() > 0 ? theta : map().coordinates(start); }
+
+LayerModel with_torch_start(LayerModel model, const Stream& stream) {
+  const LayerMap map = model.map();
+  model.theta = map.torch_start(stream);
+  model.start = map.layer(model.theta);
+  return model;
+}
+
+SmoothFunction layer_objective(const ContextTask& task, const LayerMap& map, Length length,
                                const RiskOptions& options) {
   const Layer like = map.layer(Vector::Zero(map.size()));
   const bool drawn =
@@ -23,13 +43,13 @@ SmoothFunction layer_objective(const ContextTask& task, const FamilyMap& map, Le
     throw CapabilityError("layer: several softmax heads have no formula of the gradient at L = " +
                           length.text() + "; engine \"auto\" descends on fixed prompts");
   }
-  return [risk = layer_risk_function(task, like, length, options), map](const Vector& phi,
+  return [risk = layer_risk_function(task, like, length, options), map](const Vector& theta,
                                                                         Vector& gradient) {
-    gradient = Vector::Constant(phi.size(), std::numeric_limits<double>::quiet_NaN());
+    gradient = Vector::Constant(theta.size(), std::numeric_limits<double>::quiet_NaN());
     try {
       Layer slope;
-      const double value = risk(map.layer(phi), &slope);
-      gradient = map.pull_back(slope);
+      const double value = risk(map.layer(theta), &slope);
+      gradient = map.pull_back(theta, slope);
       return value;
     } catch (const CapabilityError&) {
       return HUGE_VAL;

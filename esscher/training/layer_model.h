@@ -1,11 +1,11 @@
-// A layer that learns a task beyond regression: where it starts, and the family in which it moves.
-// Flows and training move phi, the free numbers of the family (layer_family.h).
+// A layer that learns a task beyond regression: where it starts, and the coordinates theta in which it
+// moves, the free numbers of a family or factors of its matrices (layer_map.h).
 #pragma once
 
 #include <vector>
 
 #include "esscher/risk/layer_risk.h"
-#include "esscher/training/layer_family.h"
+#include "esscher/training/layer_map.h"
 #include "esscher/training/minimise.h"
 
 namespace esscher {
@@ -14,16 +14,22 @@ struct LayerModel {
   ContextTask task;
   Layer start = {};
   LayerFamily family = LayerFamily::full;
+  LayerFactors factors = {};
+  Vector theta = {};  // factors that give the start, where it is not their balanced factorisation
 
-  [[nodiscard]] FamilyMap map() const;
-  [[nodiscard]] Vector phi0() const { return map().coordinates(start); }
+  // Throws ArgumentError for factors of another family than the full one.
+  [[nodiscard]] LayerMap map() const;
+  [[nodiscard]] Vector theta0() const;
 };
 
-// The risk of layer_risk_function as a function of phi. Where the layer has no risk, because scores
+// The model with PyTorch's start (LayerMap::torch_start).
+LayerModel with_torch_start(LayerModel model, const Stream& stream);
+
+// The risk of layer_risk_function as a function of theta. Where the layer has no risk, because scores
 // are beyond reach or the limit does not exist, it is infinite and its gradient not a number, so that
 // descents and integrators turn back. Throws CapabilityError if options.engine asks for a gradient
 // that has no formula.
-SmoothFunction layer_objective(const ContextTask& task, const FamilyMap& map, Length length,
+SmoothFunction layer_objective(const ContextTask& task, const LayerMap& map, Length length,
                                const RiskOptions& options);
 
 }  // namespace esscher

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "esscher/base/error.h"
 #include "esscher/training/layer_model.h"
@@ -48,6 +49,40 @@ void add_scalars(const FamilyMap& map, const LayerOptimum& best, OptimumRow& row
   }
 }
 
+void keep(const FamilyMap& map, const Minimum& found, LayerOptimum& out) {
+  out.layer = map.layer(found.x);
+  out.phi = found.x;
+  out.risk = found.value;
+  out.gradient_norm = found.gradient_norm;
+  out.converged = found.converged;
+}
+
+// Adds the mirror of the best of all ends.
+void mirror(const SmoothFunction& f, const FamilyMap& map, LayerOptimum& out) {
+  Layer start = out.layer;
+  for (LayerHead& head : start.heads) {
+    head.U *= -1;
+    head.V *= -1;
+  }
+  const Minimum found = minimise(f, map.coordinates(start));
+  LayerOptimum other = out;
+  keep(map, found, other);
+  // Not for a difference of rounding, so that signs are those of the starts.
+  if (other.risk < out.risk - 1e-9 * (1 + std::abs(out.risk))) std::swap(other, out);
+  out.mirror = other.layer;
+  out.mirror_risk = other.risk;
+}
+
+bool is_linear(const OptimumProblem& problem) {
+  return std::ranges::all_of(problem.kinds,
+                             [](ModelKind kind) { return kind == ModelKind::linear; });
+}
+
+double least_of_linear_heads(OptimumProblem problem, Length L) {
+  problem.kinds.assign(problem.kinds.size(), ModelKind::linear);
+  return layer_risk(problem.task, layer_optimum(problem, L).layer, L, problem.risk).value;
+}
+
 OptimumRow optimum_row(const OptimumProblem& problem, Length L) {
   const LayerOptimum best = layer_optimum(problem, L);
   const LayerOptimum limit = L.is_infinite() ? best : layer_optimum(problem, Length::infinity());
@@ -56,6 +91,7 @@ OptimumRow optimum_row(const OptimumProblem& problem, Length L) {
   OptimumRow row;
   row.L = L;
   row.task = name(problem.task.type);
+  row.loss = named_loss(problem.task.loss);
   row.family = problem.family;
   row.model = best.layer.name();
   row.risk = risk.value;
@@ -66,6 +102,8 @@ OptimumRow optimum_row(const OptimumProblem& problem, Length L) {
   row.affine = reference.affine.value;
   row.linear = reference.linear.value;
   row.limit_risk = layer_risk(problem.task, limit.layer, L, problem.risk).value;
+  if (!is_linear(problem)) row.linear_heads = least_of_linear_heads(problem, L);
+  row.mirror_risk = layer_risk(problem.task, best.mirror, L, problem.risk).value;
   row.restarts = problem.restarts;
   row.agreeing = best.agreeing;
   row.converged = best.converged;
@@ -88,19 +126,17 @@ LayerOptimum layer_optimum(const OptimumProblem& problem, Length length) {
   if (problem.kinds.empty()) throw_argument("optimum", "heads", "0", "at least one head");
   const FamilyMap map(problem.family, problem.task, problem.kinds);
   const SmoothFunction f = layer_objective(problem.task, map, length, problem.risk);
-  LayerOptimum out{.layer = {}, .phi = {}, .risk = HUGE_VAL};
+  LayerOptimum out;
+  out.risk = HUGE_VAL;
   std::vector<double> ends;
   for (int i = 0; i < problem.restarts; ++i) {
     const Minimum found = minimise(f, start(problem, map, i));
     ends.push_back(found.value);
     if (!(found.value < out.risk)) continue;
-    out.layer = map.layer(found.x);
-    out.phi = found.x;
-    out.risk = found.value;
-    out.gradient_norm = found.gradient_norm;
-    out.converged = found.converged;
+    keep(map, found, out);
   }
   if (out.phi.size() == 0) throw RuntimeFailure("optimum: no start has a finite risk");
+  mirror(f, map, out);
   out.agreeing = static_cast<int>(std::count_if(ends.begin(), ends.end(), [&](double end) {
     return end <= out.risk + kAgree * (1 + std::abs(out.risk));
   }));

@@ -2,7 +2,10 @@
 // what a finite prompt asks for, against what an infinite one does.
 //
 // A row has the optimum of its length, with its risk on nodes of its own, beside the references of
-// layer_risk.h and the risk that the optimum of the infinite prompt has at this length.
+// layer_risk.h and three other layers: the optimum of the infinite prompt, read at this length; the best
+// layer of as many linear heads; and the better or worse end of a descent from (-U, -V), its mirror.
+// A change of both signs may change nothing, so that optima come in two families: the mean label of
+// two classes of equal weight is tanh(<a, m_+ - m_->/2), which is odd in the tilt a.
 #pragma once
 
 #include <optional>
@@ -32,6 +35,10 @@ struct LayerOptimum {
   double gradient_norm = 0;
   int agreeing = 0;  // starts that ended within 1e-6 of the least risk
   bool converged = false;
+  // One more descent starts at the best of these ends with U and V of the other sign. The optimum is
+  // the lower one of both, this is the other one.
+  Layer mirror;
+  double mirror_risk = 0;
 };
 
 // Starts are fixed by options.risk.stream; the first is a small layer with scores of deviation 1/2.
@@ -40,6 +47,7 @@ LayerOptimum layer_optimum(const OptimumProblem& problem, Length length);
 struct OptimumRow {
   Length L = Length::infinity();
   std::string task;
+  std::optional<TaskLoss> loss = {};  // absent for half the squared error
   LayerFamily family = LayerFamily::scalars;
   std::string model;
   double risk = 0, std_error = 0;
@@ -48,7 +56,9 @@ struct OptimumRow {
   double bayes = 0;
   std::optional<bool> bound = {};
   double affine = 0, linear = 0;
-  double limit_risk = 0;  // of the optimum at L = infinity, at this length
+  double limit_risk = 0;                    // of the optimum at L = infinity, at this length
+  std::optional<double> linear_heads = {};  // absent if all heads are linear
+  std::optional<double> mirror_risk = {};   // absent in older runs
   std::int64_t restarts = 0, agreeing = 0;
   bool converged = false;
   double gradient_norm = 0;
@@ -58,6 +68,7 @@ struct OptimumRow {
   static void columns(Row& row, Column&& column) {
     column("L", row.L, "tokens", "length of the prompt");
     column("task", row.task, "", "type of the task");
+    column("loss", row.loss, "", "the risk is the mean of this loss instead");
     column("family", row.family, "", "layers that were searched");
     column("model", row.model, "", "attention of the layer");
     column("risk", row.risk, "", "half the mean squared error of the best layer, on fresh nodes");
@@ -71,6 +82,9 @@ struct OptimumRow {
     column("affine", row.affine, "", "risk of the best affine map of the query");
     column("linear", row.linear, "", "risk of the best linear map of the query");
     column("limit_risk", row.limit_risk, "", "risk here of the layer that is best at L = inf");
+    column("linear_heads", row.linear_heads, "", "least risk of as many linear heads");
+    column("mirror_risk", row.mirror_risk, "",
+           "risk of the other end, from (-U, -V): the same if optima come in two families");
     column("restarts", row.restarts, "", "starts of the descent");
     column("agreeing", row.agreeing, "", "starts that ended at the least risk");
     column("converged", row.converged, "", "the descent of the best start ended where it is flat");

@@ -30,7 +30,7 @@ LengthForRisk length_of(const LayerCompareProblem& problem, double target, doubl
   options.times = {0.0};
   return length_for_risk(
       [&](std::int64_t L) {
-        return gradient_flow(twin_field(problem, L), problem.flow.model.phi0(), options);
+        return gradient_flow(twin_field(problem, L), problem.flow.model.theta0(), options);
       },
       target, eps);
 }
@@ -39,6 +39,7 @@ void add_layer(const LayerCompareProblem& problem, const Layer& end, TwinRow& ro
   const ContextTask& task = problem.flow.model.task;
   const ReferenceRisks reference = reference_risks(task, *row.L, problem.flow.risk);
   row.task = name(task.type);
+  row.loss = named_loss(task.loss);
   row.bayes = reference.bayes.value;
   row.bayes_std_error = reference.bayes.std_error;
   if (reference.bayes_is_bound) row.bound = true;
@@ -80,7 +81,7 @@ FlowField twin_field(const LayerCompareProblem& problem, Length length) {
 Cells<TwinRow> twin_cells(const LayerCompareProblem& problem) {
   const std::vector<Cell> cells = cells_of(problem);
   const auto reference = std::make_shared<const FlowResult>(
-      reference_flow(twin_field(problem, Length::infinity()), problem.flow.model.phi0(),
+      reference_flow(twin_field(problem, Length::infinity()), problem.flow.model.theta0(),
                      problem.flow.flow, problem.points));
   Cells<TwinRow> out;
   for (const Cell& cell : cells) out.keys.push_back(cell.key);

@@ -84,7 +84,7 @@ Loss head_loss(const TrainConfig& config) {
 
 Loss layer_loss(const TrainConfig& config) {
   const LayerModel& model = *config.layer;
-  const FamilyMap map = model.map();
+  const LayerMap map = model.map();
   if (config.gradient == Engine::exact) {
     return
         [risk = layer_objective(model.task, map, config.length, config.risk),
@@ -98,7 +98,7 @@ Loss layer_loss(const TrainConfig& config) {
   return [batch, map](const Vector& phi, const Stream& stream, Vector& gradient) {
     try {
       const LayerLoss found = batch(map.layer(phi), stream);
-      gradient = map.pull_back(found.gradient);
+      gradient = map.pull_back(phi, found.gradient);
       return found.loss;
     } catch (const DomainError&) {  // scores overflow: the run has diverged
       gradient = Vector::Zero(phi.size());
@@ -116,12 +116,13 @@ GradientChoice choose_layer_gradient(const TrainConfig& config) {
                                   ? "Laws and queries are drawn; the layer reads the law."
                                   : "Prompts of " + type + " are drawn token by token."};
     case Engine::exact:
-      if (config.length.is_infinite() || has_gradient_formula(config.layer->start)) {
+      if (config.length.is_infinite() || (config.layer->task.loss == TaskLoss::squared &&
+                                          has_gradient_formula(config.layer->start))) {
         return {Engine::exact, "The population loss is exact over prompts."};
       }
       throw CapabilityError("train: gradient = \"exact\" on " + type +
-                            " is for one softmax head or linear heads at a finite length; gradient "
-                            "= \"auto\" draws prompts");
+                            " is for the squared loss of one softmax head or linear heads at a "
+                            "finite length; gradient = \"auto\" draws prompts");
     default: break;
   }
   throw CapabilityError("train: gradient = \"" + std::string(name(config.gradient)) +
@@ -151,7 +152,10 @@ TrainConfig TrainConfig::authors(ModelKind model, Length length) {
 
 void TrainConfig::check() const {
   if (layer) {
-    (void)layer->phi0();
+    (void)layer->theta0();
+    if (layer->task.loss != TaskLoss::squared && !half_loss) {
+      throw_argument("train", "loss", "mse", "\"half\", beside the task's own loss");
+    }
   } else {
     task.check();
   }
@@ -194,7 +198,7 @@ Trainer::Trainer(TrainConfig config) : config_(std::move(config)) {
   state_.seed = config_.seed;
   if (config_.layer) {
     loss_ = layer_loss(config_);
-    state_.theta = config_.layer->phi0();
+    state_.theta = config_.layer->theta0();
   } else {
     config_.space.token_dim = config_.task.token_dim();
     if (config_.space.key_dim == 0) config_.space.key_dim = config_.space.token_dim;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "esscher/base/cells.h"
+#include "esscher/task/loss.h"
 #include "esscher/training/twins.h"
 
 namespace esscher {
@@ -49,7 +50,8 @@ struct TwinRow {
   std::optional<Vector> r;
   // Of layers only.
   std::optional<std::string> task;
-  std::optional<bool> bound;  // absent unless it is true
+  std::optional<TaskLoss> loss;  // absent for half the squared error
+  std::optional<bool> bound;     // absent unless it is true
   std::optional<double> affine;
   std::optional<Matrix> V, W;
   // Length; `risk` is the limiting risk there.
@@ -60,6 +62,7 @@ struct TwinRow {
   static void columns(Row& row, Column&& column) {
     column("what", row.what, "", "path, summary of a twin, or length for a risk");
     column("task", row.task, "", "type of the task, absent for regression");
+    column("loss", row.loss, "", "the risk is the mean of this loss instead");
     column("model", row.model, "", "kind of attention, or infinity for the reference");
     column("L", row.L, "tokens", "length of the prompt");
     column("status", row.status, "", "how the flow or the search ended");

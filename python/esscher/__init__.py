@@ -37,7 +37,7 @@ from .errors import (
     FileError,
     RuntimeFailure,
 )
-from .gradients import PromptGradients, RiskFunction, RiskGradient, RiskSlopes, risk_function
+from .gradients import PromptGradients, RiskFunction, RiskGradient, RiskSlopes, ScoreGradients, risk_function
 from .heads import Diagnoses, WindowedHead, heads
 from .icl import (
     Flow,
@@ -195,6 +195,7 @@ __all__ = [
     "presets",
     "Prompt",
     "ScoreFunctions",
+    "ScoreGradients",
     "Product",
     "PromptGradients",
     "Rademacher",

@@ -131,10 +131,62 @@ def output_gradient(
 
 
 @dataclass(frozen=True, eq=False)
+class ScoreGradients(Result):
+    """Derivatives of the functions of Gaussian scores, ``universal`` of a law, in every parameter of law and head.
+
+    >>> import numpy as np, esscher as es
+    >>> u, slope = es.universal(100, es.Gaussian(np.eye(2)), es.Attention(U=np.eye(2)), [1.0, 0.0], gradient=True)
+    >>> slope.H.U.round(4)
+    array([[0.0436, 0.    ],
+           [0.    , 0.    ]])
+    """
+
+    H: PromptGradients
+    M1: PromptGradients
+    M2c: PromptGradients
+    free_energy: PromptGradients
+    entropy: PromptGradients
+
+    def _table(self) -> Rows:
+        return Rows({"function": name, **fields_of(getattr(self, name))} for name in SCORE_FUNCTIONS)
+
+    def __repr__(self) -> str:
+        return f"ScoreGradients({', '.join(SCORE_FUNCTIONS)})"
+
+
+SCORE_FUNCTIONS = ("H", "M1", "M2c", "free_energy", "entropy")
+
+
+def score_gradients(measure: MeasureLike, attention: Attention, z: ArrayLike, length: Length) -> ScoreGradients:
+    """Of the functions of scores N(<a,m>, t) of L tokens. Each is f(t), and two have <a,m> added to it:
+
+    M1 = t(1 - H), M2c = t(H + kt), d/dt E[log sum e^s] = (1 - H)/2, entropy = free energy - M1.
+    """
+    query = np.asarray(as_array(z), dtype=np.float64)
+    law = _law("universal", measure, attention, query, length)
+    t, (H, k, dH, dk) = law.t, law.u
+    by_t = {
+        "H": dH, "M1": 1 - H - t * dH, "M2c": H + 2 * k * t + t * dH + t * t * dk,
+        "free_energy": (1 - H) / 2, "entropy": t * dH - (1 - H) / 2,
+    }
+
+    def of(name: str) -> PromptGradients:
+        shift = 1.0 if name in ("M1", "free_energy") else 0.0
+        a_bar = 2 * by_t[name] * law.w + shift * law.m
+        cov = by_t[name] * np.outer(law.a, law.a)
+        return _gradients(attention, law, query, np.zeros_like(attention.V), cov, shift * law.a, a_bar)
+
+    return ScoreGradients(**{name: of(name) for name in SCORE_FUNCTIONS})
+
+
+@dataclass(frozen=True, eq=False)
 class RiskSlopes(Result):
     """Derivatives of a risk in every parameter, or their standard errors: U [D,D] and r [D] of the head, the
     score_scale (the inverse temperature, 1 at U), and of the task noise_variance, task_variance, prompt_cov [d,d] and
     query_cov [d,d] (symmetric). Of H heads U is [H,D,D], r [H,D] and score_scale [H].
+
+    A head that was given as an ``Attention`` has V [dv,D] too, whose last row is read, and K and Q [dk,D] if it has them;
+    they are None else.
 
     Derivatives in the task are None where it has no formula: several heads, tasks of your own, features that are not
     Gaussian, and the engine "direct". Those in task_variance and query_cov are nan at finite length where these are singular.
@@ -153,6 +205,9 @@ class RiskSlopes(Result):
     task_variance: Optional[float]
     prompt_cov: Optional[Array]
     query_cov: Optional[Array]
+    V: Optional[Array] = None
+    K: Optional[Array] = None
+    Q: Optional[Array] = None
 
     def __repr__(self) -> str:
         return sizes(self)
@@ -276,14 +331,32 @@ def repeated(slopes: Callable[[Dict[str, Any]], List[Any]], options: Dict[str, A
     return means, errors
 
 
-def risk_gradient(task: AnyTask, at: Heads, length: Length, kind: str, options: Dict[str, Any]) -> Tuple[RiskSlopes, RiskSlopes]:
-    """The derivatives of a risk and their standard errors."""
+def readout_of(head: Attention) -> Readout:
+    """What a prediction reads of a head: U and the last row of V."""
+    return Readout(head.U, head.V[-1])
+
+
+def _in_factors(head: Attention, U: Array, r: Array) -> List[Any]:
+    """The derivatives in V, K and Q from those in U and r."""
+    V = np.zeros_like(head.V)
+    V[-1] = r
+    if not head.has_kq:
+        return [V, None, None]
+    return [V, head.score_scale * head.Q @ U.T, head.score_scale * head.K @ U]
+
+
+def risk_gradient(
+    task: AnyTask, at: Heads, length: Length, kind: str, options: Dict[str, Any], head: Optional[Attention] = None
+) -> Tuple[RiskSlopes, RiskSlopes]:
+    """The derivatives of a risk and their standard errors; those of ``head`` too, if ``at`` is its readout."""
+    scale = 1.0 if head is None else head.score_scale
 
     def of_one(given: Dict[str, Any]) -> List[Any]:
         assert isinstance(at, Readout)
         U, r = _esscher.RiskFunction(task, kind, length, given, [])(at.U, at.r)[1]
         by_task = _esscher.task_gradient(task, kind, length, given, at.U, at.r)
-        return [U, r, float(np.sum(U * at.U)), *(by_task or [None] * 4)]
+        factors = [None] * 3 if head is None else _in_factors(head, U, r)
+        return [U, r, float(np.sum(U * at.U)) / scale, *(by_task or [None] * 4), *factors]
 
     def of_several(given: Dict[str, Any]) -> List[Any]:
         heads: Sequence[Any] = at

@@ -252,8 +252,8 @@ def flow(
     ``progress`` as in ``set_progress``, of the steps that may be taken at most.
 
     For tasks beyond regression (``DenoisingTask`` and so on) start and end are a ``Layer``; without a start it is one
-    head of ``kind`` with small matrices. family: "scalars", "diagonal" or "full", where the layer moves, instead of a
-    parametrisation.
+    head of ``kind`` with small matrices. family: "scalars", "diagonal" or "full", where the layer moves; the full one also
+    in the parametrisations "KQV" and "KQVO" of its heads.
 
     >>> import esscher as es
     >>> f = es.flow(es.LinearRegressionTask(2), parametrisation="block")
@@ -275,7 +275,7 @@ def flow(
         if isinstance(task, ContextTask):
             layer = small_layer(task, kind) if start is None else start_of("flow", task, start, Layer)
             W, heads = layer_parts(task, layer)
-            return flow_of(_esscher.layer_flow(task, W, heads, family, length, options, where))
+            return flow_of(_esscher.layer_flow(task, W, heads, (family, parametrisation), length, options, where))
         at = balanced_start(task) if start is None else start_of("flow", task, start, Readout)
         return flow_of(_esscher.flow(task, at.U, at.r, length, kind, parametrisation, options, where))
 

@@ -1,7 +1,8 @@
 """In-context tasks beyond linear regression, and the layers that learn them.
 
 A layer says W z + sum_h V_h T_h(z), where T_h is the mean of the prompt tilted by U_h z (softmax) or its second moment
-times U_h z (linear). Every risk is one half of a mean squared error, summed over coordinates.
+times U_h z (linear). Every risk is one half of a mean squared error, summed over coordinates, or the mean of the loss
+that a task asks for.
 """
 
 from __future__ import annotations
@@ -67,7 +68,39 @@ def _check_means(where: str, means: Optional[ArrayLike], means_law: str) -> None
         raise ArgumentError(f"{where}: means_law is {means_law!r}, which draws means, expected \"fixed\" beside means")
 
 
-class DenoisingTask(Recorded, _esscher.ContextTask):
+class ContextDraw(NamedTuple):
+    """One draw of a task beyond regression: query z [D], target [m], E[target | law, z] [m] and a prompt [n,D].
+
+    >>> import esscher as es
+    >>> es.PoolTask([[1.0], [-1.0]]).draw(0, 5).prompt.shape
+    (5, 2)
+    """
+
+    query: Array
+    target: Array
+    expected: Array
+    prompt: Array
+
+
+class _Task(Recorded, _esscher.ContextTask):
+    """What every task beyond regression does."""
+
+    def draw(self, stream: Union[Stream, int], n: int) -> ContextDraw:
+        """A law, a query, its target, what a predictor that knows the law expects of it, and a prompt of n tokens."""
+        return ContextDraw(*self._draw(as_stream(stream), whole("draw", "n", n)))
+
+    def posterior_mean(self, prompt: ArrayLike, query: ArrayLike) -> Array:
+        """E[target | prompt, query] [m] from the tokens of a prompt [n,D], for tasks that have it in closed form.
+
+        >>> import esscher as es
+        >>> task = es.PoolTask([[1.0], [-1.0]], noise_variance=0.1)
+        >>> task.posterior_mean([[1.0, 0.9], [2.0, 2.1]], [3.0, 0.0]).round(6)
+        array([3.])
+        """
+        return self._posterior_mean(prompt, query)
+
+
+class DenoisingTask(_Task):
     """Clean points of a mixture sum_k pi_k N(m_k, gamma^2 I); tokens and query have noise of deviation xi, the target has none.
 
     means [K,d]; or means_law "gaussian" or "sphere" with dim, components and mean_scale (deviation or radius): means
@@ -99,11 +132,11 @@ class DenoisingTask(Recorded, _esscher.ContextTask):
         super().__init__("denoising", given)
 
 
-class ClassificationTask(Recorded, _esscher.ContextTask):
+class ClassificationTask(_Task):
     """Two Gaussian classes of labels +1 and -1: tokens (x, y), query (x, 0), target y.
 
     means [2,d], the first of +1; or means_law "gaussian" or "sphere" with dim and mean_scale, drawn for every prompt.
-    cov [d,d], the identity unless given.
+    cov [d,d], the identity unless given. loss "squared", or "logistic" for risks that are means of log(1 + e^(-y out)).
 
     >>> import esscher as es
     >>> task = es.ClassificationTask([[1.0], [-1.0]])
@@ -120,16 +153,17 @@ class ClassificationTask(Recorded, _esscher.ContextTask):
         means_law: str = "fixed",
         dim: int = 1,
         mean_scale: float = 1.0,
+        loss: str = "squared",
     ) -> None:
         _check_means("ClassificationTask", means, means_law)
         size = whole("ClassificationTask", "dim", dim) if means is None else _columns("ClassificationTask", "means", means)
         super().__init__("classification", {
             "means": means, "cov": np.eye(size) if cov is None else cov, "weights": weights,
-            "means_law": means_law, "dim": size, "components": 2, "mean_scale": mean_scale,
+            "means_law": means_law, "dim": size, "components": 2, "mean_scale": mean_scale, "loss": loss,
         })
 
 
-class SingleIndexTask(Recorded, _esscher.ContextTask):
+class SingleIndexTask(_Task):
     """Labels g(w'x) + noise with w anew for every prompt: tokens (x, y), query (x, 0), target g(w'x).
 
     cov: an integer d for the identity, or Sigma [d,d]. link: a word ("sign", "probit", "tanh", "relu", "sin", "erf",
@@ -160,7 +194,7 @@ class SingleIndexTask(Recorded, _esscher.ContextTask):
         })
 
 
-class PoolTask(Recorded, _esscher.ContextTask):
+class PoolTask(_Task):
     """Linear regression whose w is one of a pool [M,d]: tokens (x, w'x + noise), query (x, 0), target w'x.
 
     >>> import esscher as es
@@ -185,7 +219,7 @@ class PoolTask(Recorded, _esscher.ContextTask):
         })
 
 
-class LinearTask(Recorded, _esscher.ContextTask):
+class LinearTask(_Task):
     """Linear regression with its own law of w, or with features whose covariance each prompt draws.
 
     cov [d,d], or the dimension d, is the mean covariance of the features. task_cov [d,d] is that of w, task_variance I
@@ -314,9 +348,9 @@ def layer_parts(task: ContextTask, layer: Layer) -> Tuple[Array, List[Tuple[str,
     return W, heads
 
 
-def small_layer(task: ContextTask, kind: str) -> Layer:
-    """U = V = 0.01 I, where training starts unless told otherwise."""
-    small = 0.01 * np.eye(task.token_dim)
+def small_layer(task: ContextTask, kind: str, heads: int = 1) -> Layer:
+    """U = V = 0.01 I of each head, where training starts unless told otherwise."""
+    small = [0.01 * np.eye(task.token_dim)] * heads
     return Layer(small, small, None, kind)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Literal, Optional, Sequence, Union, overload
 
 from . import _esscher
+from .attention import Attention
 from .errors import ArgumentError
 from .keywords import renamed
 from .outlets import Out, outlet, without
@@ -24,12 +25,12 @@ if TYPE_CHECKING:
 
 @overload
 def risk(
-    task: Union[AnyTask, ContextTask], at: Union[Readout, Sequence[Readout], Layer], length: Length, *, kind: str = "softmax",
+    task: Union[AnyTask, ContextTask], at: Union[Readout, Attention, Sequence[Readout], Layer], length: Length, *, kind: str = "softmax",
     engine: str = "auto", draws: int = 4000, seed: Union[Stream, int] = 0, gradient: Literal[False] = False,
 ) -> Estimate: ...
 @overload
 def risk(
-    task: AnyTask, at: Union[Readout, Sequence[Readout]], length: Length, *, kind: str = "softmax", engine: str = "auto",
+    task: AnyTask, at: Union[Readout, Attention, Sequence[Readout]], length: Length, *, kind: str = "softmax", engine: str = "auto",
     draws: int = 4000, seed: Union[Stream, int] = 0, gradient: Literal[True],
 ) -> RiskGradient: ...
 @overload
@@ -40,7 +41,7 @@ def risk(
 @renamed(stream="seed")
 def risk(
     task: Union[AnyTask, ContextTask],
-    at: Union[Readout, Sequence[Readout], Layer],
+    at: Union[Readout, Attention, Sequence[Readout], Layer],
     length: Length,
     *,
     kind: str = "softmax",
@@ -56,7 +57,8 @@ def risk(
     your own tasks (``UserTask``): the mean over ``draws`` draws of the task. engine, for a finite prompt of
     such a task: "exact" averages over prompts without drawing them, where the law of the tokens is Gaussian;
     "direct" draws every token; "auto" is exact where it can be. at may be a list of heads, whose predictions add (``train(..).heads``): several are
-    simulated on ``draws`` prompts, without tokens where features are Gaussian.
+    simulated on ``draws`` prompts, without tokens where features are Gaussian. An ``Attention`` is the head that it is,
+    read at the last row of V; its gradient has V, K and Q too.
 
     Tasks beyond regression (``DenoisingTask``, ``SingleIndexTask``, ``ClassificationTask``, ``PoolTask``) take a
     ``Layer`` as at: one softmax head or linear ones are exact over the tokens, other layers are drawn. Several softmax
@@ -71,6 +73,8 @@ def risk(
     >>> es.risk(task, at, 100).value > es.risk(task, at, 10**6).value
     True
     """
+    from .gradients import RiskGradient, readout_of, risk_gradient
+
     options = {"engine": engine, "draws": draws, "stream": as_stream(seed)}
     if isinstance(task, ContextTask) or isinstance(at, Layer):
         if not (isinstance(task, ContextTask) and isinstance(at, Layer)):
@@ -79,12 +83,12 @@ def risk(
         if kind != "softmax":
             raise ArgumentError(f"risk: kind is {kind!r}, but a Layer has kinds of its own: Layer(.., kinds={kind!r})")
         return layer_risk(task, at, length, options, gradient)
-    found = _esscher.risk(task, [at] if isinstance(at, Readout) else at, kind, length, options)
+    head = at if isinstance(at, Attention) else None
+    read = readout_of(at) if isinstance(at, Attention) else at
+    found = _esscher.risk(task, [read] if isinstance(read, Readout) else read, kind, length, options)
     if not gradient:
         return Estimate(*found)
-    from .gradients import RiskGradient, risk_gradient
-
-    return RiskGradient(Estimate(*found), *risk_gradient(task, at, length, kind, options))
+    return RiskGradient(Estimate(*found), *risk_gradient(task, read, length, kind, options, head))
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +180,7 @@ def compare(
                 raise ArgumentError(f"compare: kinds is {kinds!r}, but a Layer has kinds of its own: Layer(.., kinds=..)")
             layer = small_layer(task, "softmax") if start is None else start_of("compare", task, start, Layer)
             W, heads = layer_parts(task, layer)
-            return comparison_of(_esscher.layer_compare(task, W, heads, family, lengths, eps, options, where))
+            return comparison_of(_esscher.layer_compare(task, W, heads, (family, parametrisation), lengths, eps, options, where))
         at = balanced_start(task) if start is None else start_of("compare", task, start, Readout)
         found = _esscher.compare(task, at.U, at.r, lengths, kinds, eps, parametrisation, options, where)
     return comparison_of(found)

@@ -19,7 +19,7 @@ from .random import Stream, as_stream
 from .types import Array, ArrayLike, Length, MeasureLike, whole
 
 if TYPE_CHECKING:
-    from .gradients import PromptGradients
+    from .gradients import PromptGradients, ScoreGradients
 
 
 @dataclass(frozen=True)
@@ -303,7 +303,12 @@ def universal(
     z: ArrayLike,
     *,
     needle: Optional[float] = None,
+    gradient: Literal[False] = False,
 ) -> ScoreFunctions: ...
+@overload
+def universal(
+    L: Length, tau: MeasureLike, attention: Attention, z: ArrayLike, *, gradient: Literal[True]
+) -> Tuple[ScoreFunctions, ScoreGradients]: ...
 @helpful
 def universal(
     L: Length,
@@ -313,7 +318,7 @@ def universal(
     *,
     gradient: bool = False,
     needle: Optional[float] = None,
-) -> Union[Universal, Tuple[Universal, Universal], ScoreFunctions]:
+) -> Union[Universal, Tuple[Universal, Universal], ScoreFunctions, Tuple[ScoreFunctions, ScoreGradients]]:
     """The universal functions of a Gaussian prompt, at any L up to 2^63 at the same cost; 0 <= tau <= 600.
 
     ``universal(L, law, attention, z)``, z [d], gives those of the scores of a law of tokens or a ``Prompt``.
@@ -334,11 +339,25 @@ def universal(
     >>> T = es.Attention(U=[[1.0]])
     >>> round(es.universal(100, es.Gaussian([[1.0]]), T, [1.0]).H, 8)
     0.02553848
+
+    Their gradients in z, U, K, Q, mean, cov and score_scale are those of Gaussian tokens:
+
+    >>> u, slope = es.universal(100, es.Gaussian([[1.0]]), T, [1.0], gradient=True)
+    >>> round(slope.H.cov[0, 0], 6)
+    0.021816
     """
     if attention is not None or z is not None or not isinstance(tau, (int, float, np.number)):
-        if attention is None or z is None or gradient:
-            raise ArgumentError("universal: expected attention and z beside a law of tokens, and no gradient")
-        return ScoreFunctions(*_esscher.score_functions(tau, attention, z, L, needle))
+        if attention is None or z is None:
+            raise ArgumentError("universal: expected attention and z beside a law of tokens")
+        if gradient and (needle is not None or isinstance(tau, Prompt)):
+            raise CapabilityError("universal: gradients are those of Gaussian tokens, without a needle and not of a Prompt")
+        found = ScoreFunctions(*_esscher.score_functions(tau, attention, z, L, needle))
+        if not gradient:
+            return found
+        from .gradients import score_gradients
+
+        law: Any = tau  # a law of tokens, as the lines above have seen
+        return found, score_gradients(law, attention, z, L)
     if needle is not None:
         raise ArgumentError("universal: needle is for a law of tokens, an attention and z")
     return _gaussian_universal(L, float(tau), gradient)

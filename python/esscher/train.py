@@ -71,8 +71,19 @@ class Training(Result):
         return f"Training({self.status}, steps={self.steps}{loss})"
 
 
-# What only heads on regression have.
-_DEFAULTS = {"heads": 1, "init": "balanced", "parametrisation": "UV", "score_scale": 1.0}
+def _layer_start(task: ContextTask, start: Any, kind: str, heads: int, init: str) -> Layer:
+    """The layer that is given, or small heads, whose entries the compiled module draws if init is "torch"."""
+    if init not in ("balanced", "torch"):  # the first is the word of the signature for "not said"
+        raise ArgumentError(f'train: init is {init!r}, expected "torch" or a start, a Layer, for a {type(task).__name__}')
+    if start is None:
+        if heads != 1 and init != "torch":
+            raise ArgumentError(f'train: heads is {heads!r}, and heads that start equal stay equal; expected init="torch", or a start')
+        return small_layer(task, kind, whole("train", "heads", heads))
+    if init == "torch" or heads != 1:
+        name, value = ("init", init) if init == "torch" else ("heads", heads)
+        raise ArgumentError(f"train: {name} is {value!r}, but start is a Layer, which has heads of its own")
+    layer: Layer = start_of("train", task, start, Layer)
+    return layer
 
 
 @renamed(model="kind")
@@ -120,8 +131,9 @@ def train(
     "exact" follows the population loss (one head, Gaussian features); "auto" is sampled for Gaussian
     features, else direct. A run is a pure function of its arguments: same bits for any number of threads.
 
-    For tasks beyond regression (``DenoisingTask`` and so on) start is a ``Layer``, one head of ``kind`` with small
-    matrices unless given; it moves in a family as in ``flow``. Prompts are drawn ("direct") or, where the risk of the
+    For tasks beyond regression (``DenoisingTask`` and so on) start is a ``Layer``, heads of ``kind`` with small
+    matrices unless given, or drawn as PyTorch draws them (init="torch"); it moves in a family, or in a parametrisation
+    of its heads, as in ``flow``. Prompts are drawn ("direct") or, where the risk of the
     layer is exact over prompts, averaged over ("exact").
 
     >>> import esscher as es
@@ -145,12 +157,7 @@ def train(
         seed=seed, curve_block=curve_block,
     )
     if isinstance(task, ContextTask):
-        regression_only = {"heads": heads, "init": init, "parametrisation": parametrisation, "score_scale": score_scale}
-        for name, value in regression_only.items():
-            if value != _DEFAULTS[name]:
-                raise ArgumentError(f"train: {name} is {value!r}, which a {type(task).__name__} has not; start is a Layer")
-        layer = small_layer(task, kind) if start is None else start_of("train", task, start, Layer)
-        options.update(layer=layer_parts(task, layer), family=family)
+        options.update(layer=layer_parts(task, _layer_start(task, start, kind, heads, init)), family=family, heads=1)
     else:
         one = isinstance(start, (Readout, Layer))
         options["start"] = [start_of("train", task, head, Readout) for head in ([start] if one else start or [])]

@@ -53,7 +53,10 @@ ContextTask make_task(const std::string& type, const py::dict& given) {
                              .xi = py::cast<double>(given["xi"])});
     case TaskType::classification:
       return classification_task(
-          {.means = means_of(given), .weights = weights_of(given), .cov = matrix_of(given, "cov")});
+          {.means = means_of(given),
+           .weights = weights_of(given),
+           .cov = matrix_of(given, "cov"),
+           .loss = parse_enum<TaskLoss>(py::cast<std::string>(given["loss"]))});
     case TaskType::single_index: {
       SingleIndexTask task;
       task.cov = matrix_of(given, "cov");
@@ -93,28 +96,32 @@ py::tuple references(const ContextTask& task, const py::object& length, const py
                         found.bayes_is_bound);
 }
 
+// coordinates = (family, parametrisation)
+using Coordinates = std::pair<std::string, std::string>;
+
 LayerFlowProblem flow_in(const ContextTask& task, const py::object& W, const py::iterable& heads,
-                         const std::string& family, const py::dict& options) {
+                         const Coordinates& coordinates, const py::dict& options) {
   return {.model = {.task = task,
                     .start = layer_in(W, heads),
-                    .family = parse_enum<LayerFamily>(family)},
+                    .family = parse_enum<LayerFamily>(coordinates.first),
+                    .factors = {.space = parse_enum<ParameterSpace>(coordinates.second)}},
           .flow = flow_options_in(options),
           .risk = risk_options_in(options)};
 }
 
 py::dict flow(const ContextTask& task, const py::object& W, const py::iterable& heads,
-              const std::string& family, const py::object& length, const py::dict& options,
+              const Coordinates& coordinates, const py::object& length, const py::dict& options,
               const py::object& where) {
-  LayerFlowProblem problem = flow_in(task, W, heads, family, options);
+  LayerFlowProblem problem = flow_in(task, W, heads, coordinates, options);
   problem.length = length_in("flow", length);
   Outlet outlet(where);
   return run_flow(problem, outlet);
 }
 
 py::dict compare(const ContextTask& task, const py::object& W, const py::iterable& heads,
-                 const std::string& family, const py::iterable& lengths, const py::iterable& eps,
-                 const py::dict& options, const py::object& where) {
-  LayerCompareProblem problem{.flow = flow_in(task, W, heads, family, options), .lengths = {}};
+                 const Coordinates& coordinates, const py::iterable& lengths,
+                 const py::iterable& eps, const py::dict& options, const py::object& where) {
+  LayerCompareProblem problem{.flow = flow_in(task, W, heads, coordinates, options), .lengths = {}};
   for (const py::handle length : lengths) problem.lengths.push_back(length_in("compare", length));
   for (const py::handle e : eps) problem.eps.push_back(py::cast<double>(e));
   Outlet outlet(where);
@@ -135,12 +142,38 @@ py::list optimum(const ContextTask& task, const std::vector<std::string>& kinds,
   return list_of(long_call([&] { return compute_here(optimum_cells(problem)); }));
 }
 
+py::tuple draw(const ContextTask& task, const Stream& stream, Index n) {
+  const ContextNode node = draw_node(task, stream.split(0));
+  const Vector target = task.target(node, stream.split(1));
+  const Matrix prompt = node.tokens->measure().sample(stream.split(2), n).tokens();
+  return py::make_tuple(out(VectorView(node.query)), out(VectorView(target)),
+                        out(VectorView(node.target)), out(MatrixView(prompt)));
+}
+
+py::array_t<double> posterior_mean(const ContextTask& task, const py::object& prompt,
+                                   const py::object& query) {
+  if (!task.posterior_mean) {
+    throw CapabilityError(
+        "task " + std::string(name(task.type)) +
+        ": no formula of the posterior mean from a finite prompt; pools and linear "
+        "families have one");
+  }
+  const Matrix tokens = matrix_in("posterior_mean", "prompt", prompt).view();
+  const Vector z = vector_in("posterior_mean", "query", query).view();
+  check_dimension("posterior_mean", "prompt", tokens.cols(), task.token_dim);
+  check_dimension("posterior_mean", "query", z.size(), task.token_dim);
+  return out(VectorView(task.posterior_mean(tokens, z)));
+}
+
 }  // namespace
 
 void bind_layers(py::module_& m) {
   py::class_<ContextTask>(m, "ContextTask")
       .def(py::init(&make_task))
       .def_property_readonly("type", [](const ContextTask& t) { return std::string(name(t.type)); })
+      .def_property_readonly("loss", [](const ContextTask& t) { return std::string(name(t.loss)); })
+      .def("_draw", &draw)
+      .def("_posterior_mean", &posterior_mean)
       .def_readonly("token_dim", &ContextTask::token_dim)
       .def_readonly("out_dim", &ContextTask::out_dim);
   m.def("layer_risk", [](const ContextTask& task, const py::object& W, const py::iterable& heads,

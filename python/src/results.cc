@@ -96,15 +96,15 @@ FlowResult flow_here(const FlowProblem& problem, Outlet& outlet) {
 }
 
 FlowResult flow_here(const LayerFlowProblem& problem, Outlet& outlet) {
-  return flow_here(layer_field(problem), problem.model.phi0(), problem.flow, outlet);
+  return flow_here(layer_field(problem), problem.model.theta0(), problem.flow, outlet);
 }
 
 py::object end_of(const FlowProblem& problem, const Vector& theta) {
   return out(problem.setup.space.readout(theta));
 }
 
-py::object end_of(const LayerFlowProblem& problem, const Vector& phi) {
-  return layer_out(problem.model.map().layer(phi));
+py::object end_of(const LayerFlowProblem& problem, const Vector& theta) {
+  return layer_out(problem.model.map().layer(theta));
 }
 
 const AnyTask& task_of(const FlowProblem& problem) { return problem.setup.task; }

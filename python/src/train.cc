@@ -70,6 +70,11 @@ TrainConfig config_in(const py::object& task, const py::object& length, const py
     config.layer = LayerModel{.task = py::cast<const ContextTask&>(task),
                               .start = layer_in(layer[0], layer[1])};
     options.take_enum("family", config.layer->family);
+    config.layer->factors.space = config.space.space;
+    config.layer->factors.score_scale = config.space.score_scale;
+    if (config.start.kind == StartKind::torch) {
+      config.layer = with_torch_start(*config.layer, Stream(config.seed).split(0));
+    }
   }
   py::list start;
   options.take("start", start);

@@ -70,7 +70,53 @@ def test_universal_functions(length, tau):
         assert getattr(slope, name) == pytest.approx(by_hand, rel=1e-5, abs=1e-9 * abs(getattr(u, name)) / h)
 
 
+@pytest.mark.parametrize("name", sorted(set(PARAMETERS) - {"V"}))
+@pytest.mark.parametrize("function", ["H", "M1", "M2c", "free_energy", "entropy"])
+def test_functions_of_gaussian_scores(function, name):
+    def ask_universal(gradient=False, **changed):
+        p = {**PARAMETERS, **changed}
+        head = es.Attention(K=p["K"], Q=p["Q"], V=p["V"], score_scale=float(p["score_scale"]))
+        return es.universal(30, es.Gaussian(p["cov"], p["mean"]), head, p["z"], gradient=gradient)
+
+    direction = RNG.normal(size=PARAMETERS[name].shape)
+    if name == "cov":
+        direction = direction + direction.T
+    by_hand = difference(lambda x: getattr(ask_universal(**{name: x}), function), PARAMETERS[name], direction, 3e-3)
+    _, slope = ask_universal(gradient=True)
+    assert np.sum(getattr(getattr(slope, function), name) * direction) == pytest.approx(by_hand, rel=1e-6, abs=1e-8)
+    assert not np.any(getattr(slope, function).V)
+
+
+def test_a_risk_has_derivatives_in_keys_queries_and_values():
+    """The exact risk at infinity, by differences in every matrix of the head."""
+    K, Q, V = (0.5 * RNG.normal(size=(3, 3)) for _ in range(3))
+
+    def risk(**changed):
+        given = {"K": K, "Q": Q, "V": V, "score_scale": 0.8, **changed}
+        return es.risk(TASK, es.Attention(**given), es.inf)
+
+    head = es.Attention(K=K, Q=Q, V=V, score_scale=0.8)
+    value, slope, error = es.risk(TASK, head, es.inf, gradient=True)
+    assert value == risk() == es.risk(TASK, es.Readout(head.U, V[-1]), es.inf)
+    for name, matrix in {"K": K, "Q": Q, "V": V}.items():
+        direction = RNG.normal(size=matrix.shape)
+        by_hand = difference(lambda x: risk(**{name: x}).value, matrix, direction, 1e-2)
+        assert np.sum(getattr(slope, name) * direction) == pytest.approx(by_hand, rel=1e-7), name
+    by_hand = difference(lambda x: risk(score_scale=x).value, 0.8, 1.0, 1e-2)
+    assert slope.score_scale == pytest.approx(by_hand, rel=1e-7)
+    finite = es.risk(TASK, head, 20, gradient=True)
+    np.testing.assert_allclose(finite.gradient.K, 0.8 * Q @ finite.gradient.U.T, rtol=1e-9, atol=1e-12)
+    assert np.all(finite.std_error.K > 0)
+    assert es.risk(TASK, AT, 20, gradient=True).gradient.K is None
+    with pytest.raises(es.DimensionError, match="expected"):
+        es.risk(TASK, es.Attention(U=np.eye(4)), 10)
+
+
 def test_what_has_no_gradient_says_so():
+    with pytest.raises(es.CapabilityError, match="without a needle"):
+        es.universal(10, es.Gaussian([[1.0]]), es.Attention(U=[[1.0]]), [1.0], gradient=True, needle=1.0)
+    with pytest.raises(es.CapabilityError, match="gradients need Gaussian tokens"):
+        es.universal(10, es.Sphere(2), es.Attention(U=np.eye(2)), [1.0, 0.0], gradient=True)
     head = es.Attention(U=np.eye(2))
     with pytest.raises(es.CapabilityError, match="gradients need Gaussian tokens"):
         es.mean_square_error(es.Sphere(2), head, [1.0, 0.0], 10, gradient=True)

@@ -22,6 +22,7 @@ TASKS = [
     DENOISING,
     es.DenoisingTask(means_law="sphere", dim=2, components=3, mean_scale=2.0),
     es.ClassificationTask([[1.0, 0.0], [-1.0, 0.5]], cov=[[1.0, 0.2], [0.2, 0.5]], weights=[0.4, 0.6]),
+    es.ClassificationTask(means_law="gaussian", dim=2, mean_scale=1.5, loss="logistic"),
     es.SingleIndexTask(2, link="sign", index_law="sphere", noise_variance=0.1),
     es.PoolTask([[1.0, 0.0], [0.0, -1.0]], weights=[0.25, 0.75], noise_variance=0.3, query_noise=True),
     es.LinearTask([[1.0, 0.3], [0.3, 0.7]], nonzero=1, cov_law="scale", scale_deviation=0.3, noise_variance=0.2),
@@ -105,7 +106,7 @@ def test_bayes_is_never_beaten_and_maps_are_in_order(task, length):
 
 
 def test_who_knows_more_than_the_prompt_is_a_bound():
-    drawn, fixed, pool = TASKS[1], TASKS[0], TASKS[4]
+    drawn, fixed, pool = TASKS[1], TASKS[0], TASKS[5]
     assert es.reference_risks(drawn, 6).bayes_is_bound
     assert not es.reference_risks(drawn, es.inf).bayes_is_bound
     assert not es.reference_risks(fixed, 6).bayes_is_bound and not es.reference_risks(pool, 6).bayes_is_bound
@@ -248,6 +249,73 @@ def test_training_is_a_pure_function_here_and_in_a_run(tmp_path):
         assert np.isfinite(trained.last_loss) and not np.array_equal(trained.layer.U, small_layer(task).U)
 
 
+def test_factors_train_flow_and_compare():
+    """K, Q, V and O from PyTorch's start, for two heads."""
+    task = TASKS[3]
+    ask = dict(heads=2, init="torch", parametrisation="KQVO", score_scale=0.5, learning_rate=0.05, batch=16)
+    first, again, other = (es.train(task, 6, 40, seed=seed, **ask) for seed in (1, 1, 2))
+    assert len(first.layer.U) == 2 and np.array_equal(first.layer.U, again.layer.U)
+    assert not np.allclose(first.layer.U, other.layer.U)
+    start = es.Layer([[0.5]], [[0.4]], [[-0.1]])
+    plain, factors = (es.flow(DENOISING, start, t_end=1.0, parametrisation=name) for name in ("UV", "KQVO"))
+    assert plain.risk[0] == pytest.approx(factors.risk[0], rel=1e-12) and plain.risk[-1] != factors.risk[-1]
+    # k, q > 0 with k q = u and k = q move u at the speed 2u of its own gradient.
+    small = es.flow(DENOISING, start, t_end=1e-3, parametrisation="KQV")
+    other = es.flow(DENOISING, start, t_end=1e-3)
+    moved, own = (float(f.end.U[0][0]) - 0.5 for f in (small, other))
+    assert moved == pytest.approx(2 * 0.5 * own, rel=1e-2)
+    rows = es.compare(DENOISING, [1000], start=start, t_end=0.5, parametrisation="KQV").rows
+    assert rows[1].L == 1000 and rows[1].sup_distance > 0
+
+
+def test_the_logistic_loss_of_drawn_classes():
+    """An infinite prompt of classes at +-m: log odds 2m'x, which linear attention with U = 2 says."""
+    task = es.ClassificationTask([[0.8], [-0.8]], loss="logistic")
+    assert task.loss == "logistic" and DENOISING.loss == "squared"
+    bayes = es.reference_risks(task, es.inf).bayes.value
+    head = es.Layer([[2.0, 0.0], [0.0, 0.0]], [[0.0, 1.0]], kinds="linear")
+    assert es.risk(task, head, es.inf).value == pytest.approx(bayes, rel=1e-10)
+    x = np.random.default_rng(0).normal(size=200000) + 0.8
+    by_hand = np.log1p(np.exp(-1.6 * x))  # of the class +1; that of -1 is its mirror image
+    assert abs(by_hand.mean() - bayes) < 5 * by_hand.std() / len(x) ** 0.5
+    finite = es.risk(task, head, 5)
+    assert finite.engine == "direct" and finite.value - 5 * finite.std_error > bayes
+    trained = es.train(task, es.inf, 300, start=es.Layer(0.1 * np.eye(2), [[0.0, 0.1]]), optimizer="adam", learning_rate=0.05)
+    assert es.risk(task, trained.layer, es.inf).value < np.log(2) - 0.1
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.type)
+def test_draws_are_those_of_the_risk(task):
+    """A layer without heads, whose loss needs no prompt, on draws of the task; tokens have their shapes."""
+    draws = [task.draw(es.Stream(5).split(i), 3) for i in range(4000)]
+    assert draws[0].prompt.shape == (3, task.token_dim) and draws[0].query.shape == (task.token_dim,)
+    W = 0.3 * np.eye(task.token_dim)[-task.out_dim :] + 0.1
+    said = np.array([W @ d.query for d in draws])
+    targets = np.array([d.target for d in draws])
+    if task.loss == "logistic":
+        losses = np.log1p(np.exp(-targets * said))[:, 0]
+    else:
+        losses = ((said - targets) ** 2).sum(axis=1) / 2
+    zero = np.zeros((task.token_dim, task.token_dim))
+    risk = es.risk(task, es.Layer(zero, zero, W), 3)
+    assert abs(losses.mean() - risk.value) < 6 * np.hypot(losses.std() / 4000**0.5, risk.std_error)
+    drift = (targets - [d.expected for d in draws]) * said  # E[target | law, query]
+    assert abs(drift.mean()) < 6 * drift.std() / drift.size**0.5 + 1e-12
+
+
+def test_posterior_means_of_a_pool_by_hand():
+    pool = np.array([[1.0, 0.0], [0.0, -1.0], [0.5, 0.5]])
+    task = es.PoolTask(pool, weights=[0.25, 0.25, 0.5], noise_variance=0.3)
+    drawn = task.draw(3, 4)
+    X, y = drawn.prompt[:, :2], drawn.prompt[:, 2]
+    log = np.log([0.25, 0.25, 0.5]) - ((y - pool @ X.T) ** 2).sum(axis=1) / 0.6
+    weights = np.exp(log - log.max())
+    by_hand = weights @ (pool @ drawn.query[:2]) / weights.sum()
+    assert task.posterior_mean(drawn.prompt, drawn.query)[0] == pytest.approx(by_hand, rel=1e-12)
+    with pytest.raises(es.CapabilityError, match="no formula of the posterior mean"):
+        DENOISING.posterior_mean([[1.0]], [1.0])
+
+
 def test_twins_are_the_flows_side_by_side_here_and_in_a_run(tmp_path):
     pool = es.PoolTask([[1.0], [-1.0]], noise_variance=0.1)
     start = es.Layer(0.4 * np.eye(2), [[0.3, 0.3]], kinds="linear")
@@ -288,6 +356,15 @@ MISTAKES = [
     (lambda: es.train(es.LinearRegressionTask(2), 5, 1, start=POSTERIOR), "expected a Readout"),
     (lambda: es.train(DENOISING, 5, 1, heads=2), "heads is 2"),
     (lambda: es.train(DENOISING, 5, 1, batch=0), "batch"),
+    (lambda: es.train(DENOISING, 5, 1, init="identity"), "init is 'identity'"),
+    (lambda: es.train(DENOISING, 5, 1, start=POSTERIOR, init="torch"), "heads of its own"),
+    (lambda: es.train(DENOISING, 5, 1, score_scale=2.0), "score_scale is 2"),
+    (lambda: es.train(DENOISING, 5, 1, parametrisation="KQV", family="scalars"), "parametrisation is KQV"),
+    (lambda: es.flow(DENOISING, POSTERIOR, parametrisation="block"), "parametrisation is block"),
+    (lambda: es.ClassificationTask([[1.0], [2.0]], loss="hinge"), "hinge"),
+    (lambda: es.train(TASKS[3], 5, 1, loss="mse"), "loss is mse"),
+    (lambda: DENOISING.draw(0, 1.5), "n is 1.5"),
+    (lambda: es.PoolTask([[1.0]]).posterior_mean(np.ones((2, 3)), [1.0, 0.0]), "prompt"),
     (lambda: es.compare(DENOISING, [5], start=es.Readout(np.eye(1), np.ones(1))), "expected a Layer"),
     (lambda: es.compare(es.LinearRegressionTask(2), [5], start=POSTERIOR), "expected a Readout"),
     (lambda: es.compare(DENOISING, [5], start=POSTERIOR, kinds=["linear"]), "kinds of its own"),

@@ -41,6 +41,8 @@ RESULTS = {
     "several heads": es.risk(TASK, [es.balanced_start(TASK)] * 2, 20, gradient=True, draws=64),
     "attended": es.attend(MU, HEAD, [1.0, 0.0], 20),
     "score functions": es.universal(20, MU, HEAD, [1.0, 0.0]),
+    "score gradients": es.universal(20, MU, HEAD, [1.0, 0.0], gradient=True)[1],
+    "risk of factors": es.risk(TASK, es.Attention(K=0.3 * np.eye(3), Q=np.eye(3)), 20, gradient=True),
     "optimum": es.optimum(DENOISING, [20, es.inf], restarts=1, draws=200),
     "references": es.reference_risks(DENOISING, 20, draws=200),
     "layer gradient": es.risk(DENOISING, LAYER, 20, gradient=True),
@@ -51,7 +53,7 @@ RESULTS = {
 }
 # They compare by what they hold.
 VALUES = (
-    "estimate", "universal", "risk gradient", "several heads", "score functions", "layer gradient", "gradients",
+    "estimate", "universal", "risk gradient", "several heads", "risk of factors", "score functions", "layer gradient", "gradients",
     "head gradients",
 )
 PICTURES = ["concentration", "slow", "flow", "compare", "train", "heads", "sweep", "moments", "optimum", "risk table", "risks"]

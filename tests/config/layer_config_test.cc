@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "esscher/base/error.h"
+#include "esscher/base/svd.h"
 #include "esscher/config/icl.h"
 #include "esscher/config/layer.h"
 #include "tests/testing.h"
@@ -67,6 +68,26 @@ init = { kind = "dense", U = [[[1,0,0],[0,1,0],[0,0,0]], [[0,0,0],[0,0,0],[0,0,0
   EXPECT_EQ(classes.layer.heads[1].kind, ModelKind::linear);
   EXPECT_EQ(classes.layer.heads[1].V(0, 2), 2);
 
+  const LayerProblem logistic = read(R"toml(
+[task]
+type = "classification"
+dim = 2
+means_law = "gaussian"
+loss = "logistic"
+[model]
+parametrisation = "KQVO"
+key_dim = 2
+score_scale = "1/sqrt(d)"
+heads = 2
+init = { kind = "torch", seed = 4 }
+)toml");
+  EXPECT_EQ(logistic.task.loss, TaskLoss::logistic);
+  EXPECT_EQ(logistic.layer.heads.size(), 2u);
+  EXPECT_EQ(logistic.layer.W.norm(), 0);
+  const Vector values = svd(logistic.layer.heads[0].U).s;
+  EXPECT_GT(values[1], 1e-3);
+  EXPECT_LT(values[2], 1e-12);  // key_dim = 2
+
   const LayerProblem pool = read(R"toml(
 [task]
 type = "pool"
@@ -130,6 +151,18 @@ TEST(LayerConfig, MistakesNameTheKey) {
            Case{"task = { type = 'denoising', means = [[1],[2]] }\n"
                 "model.init = { kind = 'balanced' }",
                 "model.init.kind is \"balanced\""},
+           Case{"task = { type = 'denoising', means = [[1],[2]], loss = 'logistic' }", "task.loss"},
+           Case{"task = { type = 'classification', means = [[1],[2]], loss = 'hinge' }",
+                "task.loss is \"hinge\""},
+           Case{"task = { type = 'denoising', means = [[1],[2]] }\n"
+                "model = { parametrisation = 'block' }",
+                "model.parametrisation is \"block\""},
+           Case{"task = { type = 'denoising', means = [[1],[2]] }\n"
+                "model = { parametrisation = 'KQV', family = 'scalars' }",
+                "the parametrisation is KQV"},
+           Case{"task = { type = 'denoising', means = [[1],[2]] }\n"
+                "model = { key_dim = 2 }",
+                "model.key_dim"},
        }) {
     const std::string said = message_of<ConfigError>([&] { return read(bad.text); });
     EXPECT_NE(said.find(bad.says), std::string::npos) << bad.text << "\nsaid: " << said;

@@ -69,7 +69,7 @@ LayerLoss slow(const ContextTask& task, const Layer& layer, Index L, Index promp
     const ContextNode node = draw_node(task, own.split(0));
     const Empirical prompt(tokens_of(*node.tokens->shared(), stream, i, L));
     out.loss += layer_error(layer, AnyMeasure(prompt), node.query, task.target(node, own.split(1)),
-                            &out.gradient);
+                            &out.gradient, task.loss);
   }
   out.loss /= static_cast<double>(prompts);
   out.gradient *= 1 / static_cast<double>(prompts);
@@ -100,7 +100,9 @@ TEST(LayerBatch, LanesAreTheirTokensOneByOneOnEveryTarget) {
   for (const std::string& target : simd::supported_targets()) {
     SCOPED_TRACE(target);
     simd::force_target(target);
-    for (const ContextTask& task : {denoising(), testing::two_classes(0.5), pool()}) {
+    ContextTask logistic = testing::two_classes(0.5);
+    logistic.loss = TaskLoss::logistic;
+    for (const ContextTask& task : {denoising(), testing::two_classes(0.5), logistic, pool()}) {
       for (const std::vector<ModelKind>& kinds : kHeads) {
         for (const Index L : {1, 7, 150}) expect_slow(task, kinds, L);
       }

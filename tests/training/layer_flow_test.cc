@@ -87,7 +87,7 @@ TEST(LayerFlow, TheFieldIsTheGradientOfItsRisk) {
                                    {Length(5), {ModelKind::softmax, ModelKind::linear}}}) {
       const LayerFlowProblem problem = problem_of(task, L, kinds);
       const SmoothFunction risk = layer_field(problem).risk;
-      const Vector phi = problem.model.phi0();
+      const Vector phi = problem.model.theta0();
       Vector slope, unused;
       (void)risk(phi, slope);
       EXPECT_TRUE(testing::gradient_check([&](const Vector& x) { return risk(x, unused); }, phi,
@@ -126,23 +126,23 @@ TEST(LayerFlow, LinearHeadsKeepTheirBalance) {
     problem.model.family = family;
     problem.flow.t_end = 2;
     const FlowResult flow = layer_flow(problem);
-    const FamilyMap map = problem.model.map();
-    EXPECT_EQ(map.balances(flow.end().theta).size(), 2);
-    EXPECT_GT((flow.end().theta - problem.model.phi0()).norm(), 0.05);
+    const LayerMap map = problem.model.map();
+    EXPECT_EQ(map.conserved(flow.end().theta).size(), 2);
+    EXPECT_GT((flow.end().theta - problem.model.theta0()).norm(), 0.05);
     EXPECT_LT(flow.conserved_drift, 1e-7) << name(family);
   }
   // A softmax head keeps nothing of the kind.
   const LayerFlowProblem softmax = problem_of(denoising(0.6, 0.9), 20);
-  EXPECT_EQ(softmax.model.map().balances(softmax.model.phi0()).size(), 0);
+  EXPECT_EQ(softmax.model.map().conserved(softmax.model.theta0()).size(), 0);
 }
 
 TEST(LayerModel, ALayerOutsideItsFamilyIsRefused) {
   LayerFlowProblem problem = problem_of(classes(), 20);
-  EXPECT_NO_THROW((void)problem.model.phi0());
+  EXPECT_NO_THROW((void)problem.model.theta0());
   problem.model.family = LayerFamily::scalars;
   problem.model.start.heads[0].V(0, 0) = 0.2;
   EXPECT_NE(
-      testing::message_of<ArgumentError>([&] { (void)problem.model.phi0(); }).find("\"scalars\""),
+      testing::message_of<ArgumentError>([&] { (void)problem.model.theta0(); }).find("\"scalars\""),
       std::string::npos);
 }
 

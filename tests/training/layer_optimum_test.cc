@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numbers>
 
 #include "esscher/base/error.h"
 #include "esscher/risk/closed_form.h"
@@ -125,6 +126,42 @@ TEST(LayerOptimum, SoftmaxBeatsLinearHeadsOnSigns) {
     return layer_optimum(problem, Length::infinity()).risk;
   };
   EXPECT_LT(best(ModelKind::softmax), 0.5 * best(ModelKind::linear));
+}
+
+TEST(LayerOptimum, RowsSayWhatLinearHeadsLoseOnSigns) {
+  SingleIndexTask task;
+  task.cov = Matrix::Identity(1, 1);
+  task.link = Link(LinkName::sign);
+  const OptimumProblem problem{.task = single_index_task(task),
+                               .lengths = {Length::infinity()},
+                               .restarts = 2,
+                               .risk = {.log2_nodes = 9}};
+  const OptimumRow row = compute_here(optimum_cells(problem))[0];
+  // A linear head says c E[y x] x = c sign(w) sqrt(2/pi) x; the target is sign(w x), so that its best
+  // risk is (1 - (E|x|)^2)/2.
+  const double by_hand = 0.5 - 1 / std::numbers::pi;
+  EXPECT_TRUE(close(*row.linear_heads, by_hand, 0.02));
+  EXPECT_GT(*row.linear_heads, 2 * row.risk);
+}
+
+// Classes of equal weight: (U, V) and (-U, -V) predict the same. With unequal weights they do not.
+TEST(LayerOptimum, OptimaOfClassesOfEqualWeightComeInTwoFamilies) {
+  ClassificationTask classes;
+  classes.cov = Matrix::Identity(1, 1);
+  OptimumProblem problem{.task = {}, .lengths = {Length::infinity()}, .restarts = 1, .risk = {}};
+  classes.means.fixed = Matrix{{1.0}, {-1.0}};
+  problem.task = classification_task(classes);
+  const LayerOptimum best = layer_optimum(problem, Length::infinity());
+  const double sign = best.phi[0] > 0 ? 1 : -1;
+  EXPECT_TRUE(close(best.phi[0], sign, 1e-3));
+  EXPECT_TRUE(close(best.layer.heads[0].V(0, 1), sign, 1e-3));
+  EXPECT_TRUE(close(best.mirror.heads[0].U(0, 0), -sign, 1e-3));
+  EXPECT_TRUE(close(best.mirror.heads[0].V(0, 1), -sign, 1e-3));
+  EXPECT_TRUE(close(best.mirror_risk, best.risk, 1e-9));
+  classes.weights = Vector{{0.2, 0.8}};
+  problem.task = classification_task(classes);
+  const OptimumRow row = compute_here(optimum_cells(problem))[0];
+  EXPECT_GT(*row.mirror_risk, row.risk + 5e-4);
 }
 
 TEST(LayerOptimum, MistakesAreNamed) {

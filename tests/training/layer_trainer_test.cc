@@ -47,22 +47,26 @@ const std::vector<std::vector<ModelKind>> kHeads{{ModelKind::softmax},
 
 // Loss and gradient over many steps, against the exact risk and its gradient.
 TEST(LayerBatch, IsUnbiased) {
-  for (const ContextTask& task : {denoising(), classes()}) {
+  ContextTask logistic = classes();
+  logistic.loss = TaskLoss::logistic;
+  for (const ContextTask& task : {denoising(), classes(), logistic}) {
     for (const Length L : {Length(6), Length::infinity()}) {
+      // Its risk at a finite length is drawn, on other prompts.
+      if (task.loss == TaskLoss::logistic && !L.is_infinite()) continue;
       const LayerModel model{.task = task, .start = start_of(task, {ModelKind::softmax})};
-      const FamilyMap map = model.map();
+      const LayerMap map = model.map();
       const LayerBatch batch(task, L, 100, true);
       std::vector<Moments> found(static_cast<std::size_t>(1 + map.size()));
       for (std::uint64_t i = 0; i < 60; ++i) {
         const LayerLoss one = batch(model.start, Stream(7).split(i));
-        const Vector slope = map.pull_back(one.gradient);
+        const Vector slope = map.pull_back(model.theta0(), one.gradient);
         found[0].add(one.loss);
         for (Index j = 0; j < slope.size(); ++j) {
           found[static_cast<std::size_t>(j + 1)].add(slope[j]);
         }
       }
       Vector exact;
-      const double risk = layer_objective(task, map, L, {})(model.phi0(), exact);
+      const double risk = layer_objective(task, map, L, {})(model.theta0(), exact);
       const auto where = std::string(name(task.type)) + " L = " + L.text();
       EXPECT_TRUE(testing::agrees(found[0].estimate(Engine::direct), risk)) << where;
       for (Index j = 0; j < exact.size(); ++j) {
@@ -79,14 +83,14 @@ TEST(LayerTrainer, GradientsAreThoseOfTheBatch) {
   for (const ContextTask& task : {testing::index_on_the_line(), denoising()}) {
     for (const auto& kinds : kHeads) {
       const TrainConfig config = config_of(task, kinds);
-      const FamilyMap map = config.layer->map();
+      const LayerMap map = config.layer->map();
       const LayerBatch batch(task, config.length, config.batch, true);
       const Stream stream = Stream(config.seed).split(1).split(5);
       Vector gradient;
       const Trainer trainer(config);
       const double loss = trainer.gradient(5, gradient);
       EXPECT_EQ(loss, batch(trainer.layer(), stream).loss);
-      EXPECT_EQ(gradient, map.pull_back(batch(trainer.layer(), stream).gradient));
+      EXPECT_EQ(gradient, map.pull_back(trainer.theta(), batch(trainer.layer(), stream).gradient));
       if (batch.has_lanes()) continue;
       EXPECT_TRUE(testing::gradient_check(
           [&](const Vector& phi) { return batch(map.layer(phi), stream).loss; }, trainer.theta(),
@@ -94,6 +98,23 @@ TEST(LayerTrainer, GradientsAreThoseOfTheBatch) {
           << name(task.type);
     }
   }
+}
+
+TEST(LayerTrainer, TheLogisticLossHasNoWholeSquare) {
+  ClassificationTask task;
+  task.means.law = MeansLaw::gaussian;
+  task.cov = Matrix::Identity(1, 1);
+  task.loss = TaskLoss::logistic;
+  TrainConfig config = config_of(classification_task(task), {ModelKind::softmax});
+  EXPECT_NO_THROW(config.check());
+  config.half_loss = false;
+  EXPECT_NE(testing::message_of<ArgumentError>([&] { config.check(); }).find("loss is mse"),
+            std::string::npos);
+  config.half_loss = true;
+  config.gradient = Engine::exact;
+  EXPECT_THROW(config.check(), CapabilityError);
+  config.length = Length::infinity();
+  EXPECT_NO_THROW(config.check());
 }
 
 TEST(LayerTrainer, GoesOnFromAnyStepBitForBit) {

@@ -63,7 +63,7 @@ TEST(LayerTwins, AreTheTwoFlowsSideBySide) {
   const CompareResult found = assemble_twins(compute_here(twin_cells(problem)));
   const LayerModel& model = problem.flow.model;
   const auto end = [&](Length L) {
-    return gradient_flow(twin_field(problem, L), model.phi0(), problem.flow.flow).end().theta;
+    return gradient_flow(twin_field(problem, L), model.theta0(), problem.flow.flow).end().theta;
   };
   const Vector a = end(Length::infinity()), b = end(20);
   EXPECT_TRUE(testing::close(*found.path.back().distance, (a - b).norm(), 1e-6));
@@ -76,7 +76,7 @@ TEST(LayerTwins, AreTheTwoFlowsSideBySide) {
 TEST(LayerTwins, HaveTheGapOfTheirGradients) {
   const LayerCompareProblem problem = problem_of(MeansLaw::fixed, ModelKind::softmax);
   const LayerModel& model = problem.flow.model;
-  const Vector phi = model.phi0();
+  const Vector phi = model.theta0();
   Vector at_infinity, at_length;
   (void)twin_field(problem, Length::infinity()).risk(phi, at_infinity);
   (void)twin_field(problem, 20).risk(phi, at_length);

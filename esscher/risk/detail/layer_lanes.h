@@ -10,6 +10,7 @@
 //
 //   T_h = G mean_h,   dV_h = (out - t) T_h',   dU_h = G product_h z'.
 //
+// (out - t is the derivative of half the squared error; task/loss.h has that of other losses.)
 // With one output the miss out - t is a factor that is put in afterwards. With several it has to be
 // known first, and the same tokens are drawn twice.
 #pragma once
@@ -28,9 +29,9 @@ struct LanePrompt {
   Vector target;
 };
 
-// Half the squared errors of these prompts of L tokens, summed; at most kTrainLanes of them, whose
+// The losses of these prompts of L tokens, summed; at most kTrainLanes of them, whose
 // tokens are those of first, first + 1, .. of the stream. The gradient is added.
 double add_mixture_lanes(const Layer& layer, std::span<const LanePrompt> prompts, std::int64_t L,
-                         const Stream& tokens, Index first, Layer& gradient);
+                         const Stream& tokens, Index first, TaskLoss loss, Layer& gradient);
 
 }  // namespace esscher
