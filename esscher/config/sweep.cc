@@ -1,5 +1,7 @@
 #include "esscher/config/sweep.h"
 
+#include <optional>
+
 #include "esscher/base/error.h"
 #include "esscher/base/length_grid.h"
 #include "esscher/config/measure.h"
@@ -74,6 +76,9 @@ StudyOptions read_sweep(const Table& root, std::uint64_t seed) {
       }
     }
     if (options.metrics.empty()) sweep.fail("metrics", "at least one metric");
+  } else if (const std::optional<Prompt> prompt = read_prompt(root);
+             prompt && !no_limit_reason(*prompt).empty()) {
+    options.metrics = {Metric::output, Metric::grad_v};  // a saturation value has no covariance
   }
   return options;
 }

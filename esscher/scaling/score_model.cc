@@ -70,7 +70,7 @@ ScoreModel ScoreModel::layer(LayerScores scores) {
   if (has_long_tails(scores.mu)) {
     throw CapabilityError("scaling: scores of " + scores.mu.name() +
                           " tokens have no exponential moments, which phases are defined by; "
-                          "esscher concentration serves such prompts");
+                          "esscher universal has the weights of such prompts");
   }
   ScoreModel out;
   out.layer_ = std::move(scores);

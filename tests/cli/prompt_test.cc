@@ -191,9 +191,11 @@ TEST_F(PromptProgram, AlibiSaturatesAndSaysSo) {
   ASSERT_EQ(at.code, 0) << at.err;
   EXPECT_TRUE(close(at.json()["rows"][0]["output"][0].get<double>(), saturation, 1e-10));
   EXPECT_LT(saturation, 0.95);  // 1 is the limit without a bias
-  const Outcome study = run(
-      "concentration --quiet --set 'sweep.lengths=[10,1000]' --set 'sweep.metrics=[\"output\"]' " +
-      config(prompt));
+  const Outcome study =
+      run("concentration --quiet --set 'sweep.lengths=[10,1000]' " + config(prompt));
+  ASSERT_EQ(study.code, 0) << study.err;
+  EXPECT_THAT(study.out, HasSubstr("\noutput\n"));
+  EXPECT_THAT(study.out, HasSubstr("\ngrad_v\n"));
   EXPECT_THAT(study.out, HasSubstr("no limit"));
   EXPECT_THAT(study.out, HasSubstr("saturation"));
 }
