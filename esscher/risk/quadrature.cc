@@ -31,7 +31,7 @@ template <class Visit>
 void for_blocks(const NodeRows& nodes, const LetterMaps& maps, std::int64_t unit,
                 const Visit& visit) {
   LetterBlock letters(maps.d);
-  const Index end = std::min(nodes.blocks(), (unit + 1) * kUnit);
+  const Index end = std::min<Index>(nodes.blocks(), (unit + 1) * kUnit);
   for (Index block = unit * kUnit; block < end; ++block) {
     make_letters(nodes, maps, block, letters);
     visit(block, letters);

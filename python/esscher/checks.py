@@ -190,14 +190,14 @@ def check(subject: Any, *, samples: int = 4000, seed: Union[Stream, int] = 0) ->
     stream = as_stream(seed)
     name = getattr(subject, "name", None) or type(subject).__name__
     report = _Report(str(name() if callable(name) else name))
+    if isinstance(subject, ContextTask):
+        raise ArgumentError(f"check: a {type(subject).__name__} has no formulas of yours; expected a measure or a task of your own")
     if hasattr(subject, "draw"):
         _task(report, subject, stream, 50)
     elif isinstance(subject, Measure) or hasattr(subject, "log_mgf") or hasattr(subject, "__array__") or isinstance(subject, list):
         mu = measure(subject)
         _formulas(report, mu, "", stream)
         _sampling(report, mu, "", stream.split(3), samples)
-    elif isinstance(subject, ContextTask):
-        raise ArgumentError(f"check: a {type(subject).__name__} has no formulas of yours; expected a measure or a task of your own")
     else:
         raise ArgumentError(f"check: the subject is {type(subject).__name__}, expected a measure or a task")
     return report.check()

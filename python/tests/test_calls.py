@@ -31,7 +31,7 @@ def test_functions_of_torch_do_the_same():
         et.Trainer(None, TASK, 10, batch_size=3)
     with pytest.raises(es.ArgumentError, match="Trainer: length is 20.5, expected an integer"):
         et.Trainer(None, TASK, 20.5)
-    with pytest.raises(es.CapabilityError, match="a PoolTask draws no prompts here"):
+    with pytest.raises(es.CapabilityError, match="a PoolTask is not served; expected regression"):
         et.Trainer(None, es.PoolTask(np.eye(2)), 20)
     assert dir(et) == sorted(et.__all__)
     with pytest.raises(TypeError, match="did you mean 'draws'"):

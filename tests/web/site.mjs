@@ -60,7 +60,9 @@ for (const [width, colorScheme] of [[1400, "light"], [390, "dark"]]) {
   await first.waitFor({ timeout: 20000 });
   const found = await page.locator("#mkdocs-search-results article").count();
   check(`the search finds, ${width} px`, found > 2, String(found));
+  const target = await first.evaluate((link) => link.href);
   await first.click();
+  await page.waitForURL(target);
   check(`a result leads to its page, ${width} px`, (await page.locator("article").first().innerText()).toLowerCase().includes("needle"), page.url());
   await page.locator("#theme").click();
   const after = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);

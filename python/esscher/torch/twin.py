@@ -11,6 +11,7 @@ import numpy as np
 from ..errors import CapabilityError
 from ..icl import LinearRegressionTask, Readout
 from ..keywords import helpful
+from ..layers import ContextTask
 from ..measures import measure
 from ..models import risk as estimated_risk
 from ..random import Stream, as_seed
@@ -112,8 +113,8 @@ class Trainer:
         batch: int = 128,
         seed: int = 0,
     ) -> None:
-        if not hasattr(task, "draw"):
-            raise CapabilityError(f"Trainer: a {type(task).__name__} draws no prompts here; expected regression or a task of your own")
+        if isinstance(task, ContextTask) or not hasattr(task, "draw"):
+            raise CapabilityError(f"Trainer: a {type(task).__name__} is not served; expected regression or a task of your own")
         self.module, self.task, self.length, self.kind = module, task, whole("Trainer", "length", length), kind
         self.optimizer = optimizer or torch.optim.SGD(module.parameters(), lr=0.05)
         self.predict = predict or (lambda m, prompts, queries: m(prompts, queries))
