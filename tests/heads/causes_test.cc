@@ -269,7 +269,8 @@ TEST(Causes, PositionsHaveTheirShare) {
       c.held += row.low <= truth && truth <= row.high ? 1 : 0;
     }
   }
-  testing::record_coverage(0, "cause of a head: position", "rotary keys, noise of 0.3", "600 keys", c);
+  testing::record_coverage(0, "cause of a head: position", "rotary keys, noise of 0.3", "600 keys",
+                           c);
   expect_calibrated(c, "position");
 }
 
