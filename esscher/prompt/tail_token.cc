@@ -71,11 +71,7 @@ TokenAt tail_token(const LongTails& tails, double x) {
   out.psi = 1 - phi;
   out.log_phi = upper ? std::log1p(-beyond) : std::log(beyond);
   if (upper) out.psi = beyond;
-  out.once /= phi;
-  out.logs /= phi;
-  out.twice /= phi;
-  out.value /= phi;
-  out.spread = std::max(0.0, square / phi - out.value.squaredNorm());
+  out.average(phi, square);
   return out;
 }
 

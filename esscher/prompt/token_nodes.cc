@@ -43,6 +43,14 @@ void exp_in_place(Vector& x) {
 
 }  // namespace
 
+void TokenAt::average(double phi, double square) {
+  once /= phi;
+  logs /= phi;
+  twice /= phi;
+  value /= phi;
+  spread = std::max(0.0, square / phi - value.squaredNorm());
+}
+
 TokenNodes::TokenNodes(ScoreLaw law) : law_(std::move(law)) {
   const Index n = law_.size(), dv = law_.width();
   mass_below_ = Vector::Zero(n + 1);
@@ -176,11 +184,7 @@ TokenAt TokenNodes::at(double v) const {
   out.small = !law_.tails && out.psi < 0.5 && std::abs(excess) < std::abs(out.once) &&
               missed.allFinite() && std::isfinite(linear);
   if (out.small) out.rest = (linear * out.psi * linear_ - missed) / phi;
-  out.once /= phi;
-  out.logs /= phi;
-  out.twice /= phi;
-  out.value /= phi;
-  out.spread = std::max(0.0, square / phi - out.value.squaredNorm());
+  out.average(phi, square);
   return out;
 }
 

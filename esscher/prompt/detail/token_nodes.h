@@ -21,6 +21,9 @@ struct TokenAt {
   Vector value;        // E_q[yx]
   bool small = false;  // value - e^v E[e^s x] is known by itself, as rest
   Vector rest;
+
+  // Sums over p become averages; square is the sum of y^2|x|^2.
+  void average(double phi, double square);
 };
 
 // The nodes of a law, with sums over those nodes whose y is so small, or so large, that e^-y is
