@@ -9,8 +9,8 @@
 namespace esscher::detail {
 namespace {
 
-// Tails begin at kTailScore, or where the density stops to fall by more than e^-1/4 over a score of 1. Sums of eight
-// nodes are then right to 1e-12 (measured for nu from 2.2 to 40 and tau from 0.1 to 6).
+// Tails begin at kTailScore, or where the density stops to fall by more than e^-1/4 over a score of 1.
+// Sums of eight nodes are then right to 1e-12 (measured for nu from 2.2 to 40 and tau from 0.1 to 6).
 constexpr double kTailScore = 80;
 constexpr double kTailSlope = 0.25;
 // They begin earlier where the density is below this: 10^15 tokens then have none there.
