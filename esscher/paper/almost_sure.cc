@@ -288,7 +288,7 @@ std::vector<Figure> figures() {
                            .facet = "tokens",
                            .points = false},
        .caption = "Distance to the limit along growing prompts: each grey line is one prompt "
-                  "that keeps growing, for five laws of tokens on the same axes."}};
+                  "that keeps growing, for each law of tokens on the same axes."}};
 }
 
 SectionReport report(const Options& options, std::span<const GrowingRow> rows) {

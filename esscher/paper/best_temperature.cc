@@ -193,6 +193,18 @@ Verdict judge_best_temperature(std::span<const BestTemperature> heads) {
                         brief(smallest, 3) + ", for " + where + ".");
 }
 
+std::string best_factor_caption(std::span<const BestTemperature> heads) {
+  std::size_t all = 0, below = 0;
+  for (const BestTemperature& head : heads) {
+    all += head.factor.size();
+    for (const double factor : head.factor) below += factor < 1 ? 1 : 0;
+  }
+  return "The factor on the scores with the smallest risk, against prompt length; " +
+         (below == all ? "all " + std::to_string(all) + " lie"
+                       : std::to_string(below) + " of " + std::to_string(all) + " lie") +
+         " below the 1 of an infinite prompt.";
+}
+
 // ---- page
 
 namespace {
@@ -236,8 +248,7 @@ SectionReport report(const Options&, std::span<const BestRow> rows) {
                            .y = {.column = "value", .title = "best factor on the scores"},
                            .series = "series",
                            .references = {{.axis = 'y', .value = 1, .label = "infinite prompt"}}},
-       .caption = "The factor on the scores with the smallest risk, against prompt length: below "
-                  "that of an infinite prompt everywhere."}};
+       .caption = best_factor_caption(numbers)}};
   PageTable gains{
       .title = "What the best factor saves",
       .sheet = {.columns = {"d", "α", "L", "best factor", "error", "risk saved, %"}, .rows = {}}};

@@ -113,13 +113,13 @@ Verdict verdict_of(const Checks& checks, VerdictStatus status, const std::string
 PageTable judged_table(const Checks& checks) {
   PageTable table{.title = "What was judged",
                   .sheet = {.columns = {"figure", "value", "error", "expected", "source",
-                                        "tolerance", "agrees", "factor noticed"},
+                                        "tolerance", "agrees", "change noticed, %"},
                             .rows = {}}};
   const auto add = [&](const Judged& j, const std::string& what, bool control) {
     const double noticed = j.noticed();
     table.sheet.add(what, j.value, j.error, j.expected, j.source, j.tolerance,
                     j.agrees() ? "yes" : "no",
-                    control || !std::isfinite(noticed) ? Value() : cell(noticed));
+                    control || !std::isfinite(noticed) ? Value() : cell(100 * (noticed - 1)));
   };
   for (const Judged& j : checks.figures) add(j, j.what, false);
   for (const Judged& j : checks.controls) add(j, "control, must not agree: " + j.what, true);

@@ -84,7 +84,7 @@ const Judged& bluntest(const Checks& checks);
 // Verdict::unless of the trouble, with the text and the sharpness behind it.
 Verdict verdict_of(const Checks& checks, VerdictStatus status, const std::string& text);
 
-// Every figure and control with its expected value, source, and the factor that would be noticed.
+// Every figure and control with its expected value, source, and noticed() - 1 in per cent.
 PageTable judged_table(const Checks& checks);
 
 // A value of independent_values.inc. Throws ArgumentError if there is none.

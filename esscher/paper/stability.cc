@@ -245,6 +245,20 @@ Verdict judge_stability(std::span<const GapCurve> curves) {
   return verdict_of(stability_checks(curves), VerdictStatus::holds, text + ".");
 }
 
+std::string gap_fall_text(std::span<const GapCurve> curves) {
+  std::string out;
+  for (const GapCurve& curve : curves) {
+    if (curve.sup.size() < 2) continue;
+    const GapPoint &a = curve.sup[curve.sup.size() - 2], &b = curve.sup.back();
+    const Exponent fall = exponent_between(static_cast<double>(a.L), a.gap, a.error,
+                                           static_cast<double>(b.L), b.gap, b.error);
+    out += out.empty() ? " Between the last two lengths it " : ", ";
+    out += fall.value > 0 ? "falls like L^{−" + brief(fall.value, 2) + "}" : "does not fall";
+    out += " with " + features_name(curve.features);
+  }
+  return out.empty() ? out : out + ".";
+}
+
 // ---- page
 
 namespace {
@@ -289,20 +303,6 @@ std::map<std::string, Sheet> datasets(std::span<const GapRow> rows,
   return {{"stability_paths", std::move(paths)}, {"stability_sup", std::move(sup)}};
 }
 
-// "Between the last two lengths it falls like L^{−0.42} with Gaussian features, ..".
-std::string fall_text(std::span<const GapCurve> curves) {
-  std::string out;
-  for (const GapCurve& curve : curves) {
-    if (curve.sup.size() < 2) continue;
-    const GapPoint &a = curve.sup[curve.sup.size() - 2], &b = curve.sup.back();
-    const Exponent fall = exponent_between(static_cast<double>(a.L), a.gap, a.error,
-                                           static_cast<double>(b.L), b.gap, b.error);
-    out += (out.empty() ? " Between the last two lengths it falls like L^{−" : ", L^{−") +
-           brief(fall.value, 2) + "} with " + features_name(curve.features);
-  }
-  return out.empty() ? out : out + ".";
-}
-
 std::vector<Figure> figures(std::span<const GapCurve> curves) {
   return {
       {.id = "paths",
@@ -320,10 +320,10 @@ std::vector<Figure> figures(std::span<const GapCurve> curves) {
                       .series = "features",
                       .low = "low",
                       .high = "high"},
-       .caption = "The largest gap along the path against prompt length, for four kinds of "
+       .caption = "The largest gap along the path against prompt length, by the law of "
                   "features; bands are twice the quadrature error, where that is wider than a "
                   "line." +
-                  fall_text(curves)}};
+                  gap_fall_text(curves)}};
 }
 
 PageTable gap_table(std::span<const GapCurve> curves) {

@@ -64,5 +64,7 @@ inline constexpr double kBestSlopeTolerance = 0.01;
 inline constexpr std::int64_t kBestSlopeLength = 10000;
 Checks best_checks(std::span<const BestTemperature> heads);
 Verdict judge_best_temperature(std::span<const BestTemperature> heads);
+// What the figure shows: how many of the factors lie below 1.
+std::string best_factor_caption(std::span<const BestTemperature> heads);
 
 }  // namespace esscher::paper

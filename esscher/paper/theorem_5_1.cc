@@ -200,6 +200,12 @@ Verdict judge_theorem_5_1(const Theorem51Numbers& n) {
                         " (relative) from the closed form.");
 }
 
+std::string paths_caption(double reference_risk, double floor) {
+  return "Risk along training, by prompt length. A curve levels off at its limiting risk; that of "
+         "the infinite prompt falls to " +
+         brief(reference_risk, 2) + (reference_risk < floor ? ", below the axis." : ".");
+}
+
 // ---- page
 
 namespace {
@@ -265,7 +271,7 @@ double smallest_risk(std::span<const TrainingRow> rows) {
   return out;
 }
 
-std::vector<Figure> figures(std::span<const TrainingRow> rows) {
+std::vector<Figure> figures(std::span<const TrainingRow> rows, double reference_risk) {
   const Axis length{.column = "L", .title = "prompt length L", .log = true};
   return {
       {.id = "limit",
@@ -292,9 +298,7 @@ std::vector<Figure> figures(std::span<const TrainingRow> rows) {
                                  .min = smallest_risk(rows) / 10},
                            .series = "prompt",
                            .points = false},
-       .caption = "Risk along training, by prompt length. A curve levels off at its limiting risk; "
-                  "that of "
-                  "the infinite prompt falls on, below the axis."}};
+       .caption = paths_caption(reference_risk, smallest_risk(rows) / 10)}};
 }
 
 std::vector<PageTable> tables(std::span<const TrainingRow> rows) {
@@ -330,7 +334,7 @@ SectionReport report(const Options& options, std::span<const TrainingRow> rows) 
       "L(ε) "
       "is found by whole flows, on independent sets of nodes that give its error.";
   section.formulas = formulas();
-  section.figures = figures(rows);
+  section.figures = figures(rows, n.reference_risk);
   section.tables = tables(rows);
   section.tables.insert(section.tables.begin(), judged_table(theorem_5_1_checks(n)));
   return {.section = std::move(section),

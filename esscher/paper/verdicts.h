@@ -72,6 +72,10 @@ struct DecayNumbers {
 Checks decay_checks(const DecayNumbers& n);
 Verdict judge_prop_3_1(const DecayNumbers& n);
 Verdict judge_prop_3_4(const DecayNumbers& n);
+// Where the exact exponents are furthest from gamma.
+std::string exponent_caption(std::span<const Decay> curves);
+// Which of the curves were simulated.
+std::string gradient_caption(std::span<const Decay> curves);
 
 // Stability: gaps of gradients along the path, by length, lengths increasing.
 struct GapPoint {
@@ -92,6 +96,8 @@ inline constexpr double kGapFloor =
 inline constexpr double kGapTolerance = 0.05;
 Checks stability_checks(std::span<const GapCurve> curves);
 Verdict judge_stability(std::span<const GapCurve> curves);
+// "Between the last two lengths it falls like L^{−0.42} with Gaussian features, ..": from the numbers.
+std::string gap_fall_text(std::span<const GapCurve> curves);
 
 // A risk at the end of training above a limit, beside the value that is expected.
 struct EndPoint {
@@ -137,6 +143,9 @@ struct Theorem51Numbers {
 inline constexpr double kProductTolerance = 1e-4;
 Checks theorem_5_1_checks(const Theorem51Numbers& n);
 Verdict judge_theorem_5_1(const Theorem51Numbers& n);
+// Of the risks along training: where the infinite prompt ends, and whether the axis from `floor` on
+// shows it.
+std::string paths_caption(double reference_risk, double floor);
 
 // Transfer from linear attention.
 struct LinearAndSoftmax {

@@ -6,6 +6,7 @@
 #include <cctype>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <string_view>
 #include <utility>
@@ -309,10 +310,7 @@ void add_sigma(const std::vector<SigmaPoint>& sigmas, Page& page) {
                       "Tokens are scaled; σ is their sub-Gaussian constant, and the exponent is "
                       "that of the last two decades of lengths. The constant c₂ of the bound "
                       "is the exponent times σ²."};
-  section.figures.push_back({.id = "sigma",
-                             .chart = chart,
-                             .caption = "Keep σ² left of the bend to have errors that fall like "
-                                        "1/L."});
+  section.figures.push_back({.id = "sigma", .chart = chart, .caption = sigma_advice(sigmas)});
   page.sections.push_back(std::move(section));
 }
 
@@ -419,6 +417,25 @@ std::string headline(const StudyResult& r) {
 }
 
 }  // namespace
+
+std::string sigma_advice(const std::vector<SigmaPoint>& sigmas) {
+  double fast = 0, slow = std::numeric_limits<double>::infinity();
+  for (const SigmaPoint& p : sigmas) {
+    const double s2 = p.sigma * p.sigma;
+    if (p.gamma >= 1) {
+      fast = std::max(fast, s2);
+    } else {
+      slow = std::min(slow, s2);
+    }
+  }
+  const std::string words = "The measured exponent against σ². ";
+  if (fast == 0) return words + "Errors fall more slowly than 1/L at every σ² that was tried.";
+  if (std::isinf(slow)) {
+    return words + "Errors fall like 1/L in the limit at every σ² that was tried.";
+  }
+  return words + "In the limit errors fall like 1/L up to σ² = " + brief(fast, 3) +
+         ", and more slowly from σ² = " + brief(slow, 3) + " on.";
+}
 
 Verdict page_verdict(const BoundVerdict& verdict) {
   switch (verdict.status) {

@@ -34,4 +34,7 @@ QueryShare query_share(const Vector& values);
 std::string_view curve_advice(bool heavy);
 std::string_view query_advice(double worst_share);
 
+// Up to which sigma^2 of those that were tried errors are predicted to fall like 1/L.
+std::string sigma_advice(const std::vector<SigmaPoint>& sigmas);
+
 }  // namespace esscher

@@ -36,10 +36,16 @@ std::vector<FlowRow> where_something_happens(const std::vector<FlowRow>& path) {
   return out.size() < 5 ? path : out;
 }
 
+// "falls from 0.5 to 0.1"; a flow that starts where it ends "stays at 0.5".
+std::string fall_text(const FlowRecord& flow, int digits) {
+  const std::string first = brief(flow.path.front().risk, digits);
+  const std::string last = brief(flow.path.back().risk, digits);
+  return first == last ? "stays at " + last : "falls from " + first + " to " + last;
+}
+
 std::string headline(const FlowRecord& flow) {
   const FlowRow& end = flow.summary;
-  std::string text = "The risk falls from " + brief(flow.path.front().risk, 3) + " to " +
-                     brief(flow.path.back().risk, 3) + "; the flow " +
+  std::string text = "The risk " + fall_text(flow, 3) + "; the flow " +
                      (*end.status == FlowStatus::stationary ? "is stationary" : "was stopped") +
                      " at t = " + brief(end.t, 3);
   if (!end.bayes) return text + ".";
@@ -83,8 +89,7 @@ std::string loss_of(const FlowRecord& flow) {
 }
 
 std::string risk_caption(const FlowRecord& flow) {
-  std::string text = "The risk, " + loss_of(flow) + ", falls from " +
-                     brief(flow.path.front().risk) + " to " + brief(flow.path.back().risk) + ". ";
+  std::string text = "The risk, " + loss_of(flow) + ", " + fall_text(flow, 4) + ". ";
   if (!flow.summary.bayes) return text + "The Bayes risk of this task is not known.";
   if (*flow.summary.bayes > 0) {
     return text + "The line is the Bayes risk at this length, " + brief(*flow.summary.bayes) + ".";

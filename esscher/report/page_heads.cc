@@ -98,12 +98,14 @@ Figure overview_figure(const std::vector<HeadDiagnosis>& heads) {
     errors.push_back(head.gaussian.lin_c);
     if (above(head) > above(*farthest)) farthest = &head;
   }
-  const std::string caption = fmt::format(
+  std::string caption =
       "One point per head. Near the diagonal the error of the limit is what Gaussian keys would "
-      "show "
-      "and comes from a short prompt; far above it the keys are not Gaussian. The head farthest "
-      "above the diagonal is {} ({:.2f} against {:.2f}).",
-      farthest->name, farthest->gaussian.lin_c, farthest->control_lin_c);
+      "show and comes from a short prompt; far above it the keys are not Gaussian. ";
+  caption +=
+      above(*farthest) > 0
+          ? fmt::format("The head farthest above the diagonal is {} ({:.2f} against {:.2f}).",
+                        farthest->name, farthest->gaussian.lin_c, farthest->control_lin_c)
+          : "No head is above the diagonal.";
   return {.id = "error-control",
           .chart = ScatterChart{.data = "heads",
                                 .x = spread_axis(controls, "control_lin_c",

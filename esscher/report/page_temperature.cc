@@ -123,6 +123,7 @@ std::string headline(const std::vector<TemperatureRow>& rows) {
 Page temperature_page(const std::vector<TemperatureRow>& rows) {
   Page page{.title = "What temperature buys", .lead = headline(rows)};
   Curves curves = curves_of(rows);
+  const bool dashed = !curves.limit.rows.empty();
   page.datasets = {{"map", map_sheet(rows)},
                    {"best", std::move(curves.best)},
                    {"best_limit", std::move(curves.limit)},
@@ -160,12 +161,11 @@ Page temperature_page(const std::vector<TemperatureRow>& rows) {
                            .series_title = "task",
                            .low = "low",
                            .high = "high",
-                           .reference_data = "best_limit",
+                           .reference_data = dashed ? "best_limit" : "",
                            .reference_title = "infinite prompt"},
-       .caption =
-           "The factor with the smallest risk against prompt length. Dashed: the best factor "
-           "of an infinite prompt." +
-           factor_text(rows)},
+       .caption = std::string("The factor with the smallest risk against prompt length.") +
+                  (dashed ? " Dashed: the best factor of an infinite prompt." : "") +
+                  factor_text(rows)},
       {.id = "risks",
        .chart = CurveChart{.data = "risks",
                            .x = length,

@@ -90,6 +90,15 @@ std::string bayes_note(const CompareResult& result) {
   return known && zero ? " The Bayes risk is 0 at these lengths, below any log axis." : "";
 }
 
+// "The smallest limiting risk at a finite length is 0.2; at L = ∞ it is 0.1."
+std::string limits_text(const Limits& limits) {
+  const bool finite = std::isfinite(limits.smallest), infinite = std::isfinite(limits.infinite);
+  std::string out = "The limiting risk against prompt length.";
+  if (finite) out += " The smallest at a finite length is " + brief(limits.smallest, 3) + ".";
+  if (infinite) out += " At L = ∞ it is " + brief(limits.infinite, 3) + ".";
+  return out;
+}
+
 Section final_section(const CompareResult& result, const Limits& limits) {
   Section section{.id = "final", .title = "Limiting risk against prompt length"};
   section.text =
@@ -100,9 +109,7 @@ Section final_section(const CompareResult& result, const Limits& limits) {
   }
   section.figures.push_back({.id = "final",
                              .chart = std::move(chart),
-                             .caption = "The smallest limiting risk at a finite length is " +
-                                        brief(limits.smallest, 3) + "; at L = ∞ it is " +
-                                        brief(limits.infinite, 3) + "." + bayes_note(result)});
+                             .caption = limits_text(limits) + bayes_note(result)});
   section.tables.push_back(
       {.title = "Flows",
        .sheet =
@@ -118,15 +125,18 @@ Section final_section(const CompareResult& result, const Limits& limits) {
   return section;
 }
 
-// "between .. and .. at its largest" over the finite lengths.
-std::string distance_text(const CompareResult& result) {
+// ": its largest value is between 0.1 and 0.2" over the finite lengths; nothing if none was measured.
+std::string largest_text(const CompareResult& result, std::optional<double> TwinRow::*column) {
   double largest = NAN, smallest = NAN;
   for (const TwinRow& row : result.twins) {
     if (is_infinite(row)) continue;
-    largest = std::fmax(largest, row.sup_distance.value_or(NAN));
-    smallest = std::fmin(smallest, row.sup_distance.value_or(NAN));
+    largest = std::fmax(largest, (row.*column).value_or(NAN));
+    smallest = std::fmin(smallest, (row.*column).value_or(NAN));
   }
-  return "its largest value is between " + brief(smallest, 3) + " and " + brief(largest, 3);
+  const std::string low = brief(smallest, 3), high = brief(largest, 3);
+  if (std::isnan(largest)) return "";
+  return low == high ? ": its largest value is " + low
+                     : ": its largest value is between " + low + " and " + high;
 }
 
 Section time_section(const CompareResult& result, const Limits& limits) {
@@ -140,26 +150,17 @@ Section time_section(const CompareResult& result, const Limits& limits) {
   section.figures.push_back(
       {.id = "twin-risk",
        .chart = std::move(risk),
-       .caption = "Risk along each flow: a line levels off at its limiting risk, and that of the "
-                  "infinite prompt at " +
-                  brief(limits.infinite, 3) + "."});
+       .caption = "Risk along each flow: a line levels off at its limiting risk" +
+                  (std::isfinite(limits.infinite)
+                       ? ", and that of the infinite prompt at " + brief(limits.infinite, 3)
+                       : std::string()) +
+                  "."});
   section.figures.push_back(
       {.id = "twin-distance",
        .chart = over_time("distance", "distance of the parameters from L = ∞"),
-       .caption = "Distance of the parameters from those at L = ∞ at the same time: " +
-                  distance_text(result) + "."});
+       .caption = "Distance of the parameters from those at L = ∞ at the same time" +
+                  largest_text(result, &TwinRow::sup_distance) + "."});
   return section;
-}
-
-std::string gap_caption(const CompareResult& result) {
-  double largest = NAN, smallest = NAN;
-  for (const TwinRow& row : result.twins) {
-    if (is_infinite(row)) continue;
-    largest = std::fmax(largest, row.sup_gradient_gap.value_or(NAN));
-    smallest = std::fmin(smallest, row.sup_gradient_gap.value_or(NAN));
-  }
-  return "The largest gap along the path, between " + brief(smallest) + " and " + brief(largest) +
-         " over these lengths.";
 }
 
 Section gap_section(const CompareResult& result) {
@@ -170,7 +171,8 @@ Section gap_section(const CompareResult& result) {
   section.figures.push_back(
       {.id = "sup-gap",
        .chart = over_length("gaps", "sup_gradient_gap", "largest gap of the gradients"),
-       .caption = gap_caption(result)});
+       .caption = "The gap of the gradients along the path, at each length" +
+                  largest_text(result, &TwinRow::sup_gradient_gap) + "."});
   section.figures.push_back({.id = "gap",
                              .chart = over_time("gradient_gap", "gap of the gradients"),
                              .caption = "The gap of the gradients over time. Where it stays "

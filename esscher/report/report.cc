@@ -185,6 +185,9 @@ std::string provenance_html(const Run& run) {
   out += table_html({.title = "Sessions: each start of the program that worked on this run",
                      .sheet = std::move(sessions)});
   return out +
+         "<p>Tables show two digits of the error of a number, six digits of the number at most, "
+         "and "
+         "four where no error is known. Files keep all digits.</p>\n"
          "<details><summary>Configuration (config.toml)</summary><pre class=\"config\"><code>" +
          escape_html(run.info().config_toml) + "</code></pre></details>\n</section>\n";
 }

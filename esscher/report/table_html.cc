@@ -16,7 +16,7 @@ namespace esscher {
 namespace {
 
 constexpr int kDigits = 4;              // of numbers without an error
-constexpr int kExactDigits = 6;         // of numbers whose error is zero
+constexpr int kMostDigits = 6;          // of numbers with an error, however small it is
 constexpr std::size_t kShortText = 18;  // columns of such texts stay on one line
 
 // What a reader sees above a column whose name in files is short.
@@ -107,18 +107,32 @@ std::optional<std::size_t> errs(const Sheet& sheet, std::size_t column) {
     if (found == sheet.columns.end()) return std::nullopt;
     return static_cast<std::size_t>(found - sheet.columns.begin());
   }
+  bool beside = name.starts_with("± ");
   for (const char* word : {"error", "std_error", "standard error", "its error"}) {
-    if (name == word && column > 0 && is_numeric(sheet, column - 1)) return column - 1;
+    beside = beside || name == word;
+  }
+  if (beside && column > 0 && is_numeric(sheet, column - 1)) return column - 1;
+  return std::nullopt;
+}
+
+// The column of the errors whose places the numbers of this column have: its own, or those of the
+// value that it is expected to agree with.
+std::optional<std::size_t> errors_of(const Sheet& sheet, std::size_t column) {
+  for (std::size_t i = 0; i < sheet.columns.size(); ++i) {
+    const std::optional<std::size_t> of = errs(sheet, i);
+    if (of == column || (of && i + 1 == column && sheet.columns[column] == "expected")) return i;
   }
   return std::nullopt;
 }
 
-// The value with two digits of its error.
+// The value with two digits of its error, but no more than a reader can use: quadrature errors of
+// 1e-15 are stated beside values that nobody compares in sixteen digits.
 std::string rounded(double x, double error) {
-  const int last = static_cast<int>(std::floor(std::log10(error))) - 1;  // place of the last digit
-  const int first = x == 0 ? last : static_cast<int>(std::floor(std::log10(std::abs(x))));
-  const int digits = std::clamp(first - last + 1, 1, 12);
-  if (last >= 0 || first < -4) return brief(x, digits);
+  if (x == 0) return "0";
+  const int first = static_cast<int>(std::floor(std::log10(std::abs(x))));  // place of a digit
+  const int last =
+      std::max(static_cast<int>(std::floor(std::log10(error))) - 1, first - kMostDigits + 1);
+  if (last >= 0 || first < -4) return brief(x, std::clamp(first - last + 1, 1, kMostDigits));
   char text[64];
   std::snprintf(text, sizeof text, "%.*f", -last, x);
   return text;
@@ -128,7 +142,7 @@ std::string number_text(const Value& value, std::optional<double> error) {
   const double* x = std::get_if<double>(&value);
   if (x == nullptr) return cell_text(value);
   if (!error) return brief(*x, kDigits);
-  return *error > 0 && std::isfinite(*error) ? rounded(*x, *error) : brief(*x, kExactDigits);
+  return *error > 0 && std::isfinite(*error) ? rounded(*x, *error) : brief(*x, kMostDigits);
 }
 
 // Texts of one column, padded behind the decimal point so that points stand below each other.
@@ -158,10 +172,7 @@ struct ShownColumn {
 
 ShownColumn column_of(const Sheet& sheet, std::size_t at) {
   ShownColumn out{.numeric = is_numeric(sheet, at)};
-  std::optional<std::size_t> errors;
-  for (std::size_t i = 0; i < sheet.columns.size(); ++i) {
-    if (errs(sheet, i) == at) errors = i;
-  }
+  const std::optional<std::size_t> errors = errors_of(sheet, at);
   const bool is_error = errs(sheet, at).has_value();
   for (const Record& row : sheet.rows) {
     std::string text;

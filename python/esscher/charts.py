@@ -15,13 +15,25 @@ SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
 Spec = Dict[str, Any]
 
 # What a legend calls the values of a column.
-WORDS = {"grad_v": "gradient in V", "grad_u": "gradient in U", "grad_k": "gradient in K", "grad_q": "gradient in Q"}
+WORDS = {
+    "grad_v": "gradient in V",
+    "grad_u": "gradient in U",
+    "grad_k": "gradient in K",
+    "grad_q": "gradient in Q",
+    "bayes": "Bayes",
+    "infinity": "infinite prompt",
+}
 
 # What an axis calls a column.
 AXES = {
     "L": "prompt length L",
     "D": "mean-square error D(L)",
-    "t": "time t",
+    "t": "training time t",
+    "tau2": "score variance τ²",
+    "lin_c": "error of the Gaussian limit",
+    "gamma": "γ",
+    "kappa": "κ",
+    "E sum of squared weights": "mean of Σω²",
     "step": "training step",
     "E H": "E H, the mean of Σω²",
 }

@@ -8,7 +8,7 @@ import io
 import json
 import math
 import os
-from typing import Any, ClassVar, Dict, List, Mapping, NamedTuple, Optional, Sequence, Type, Union
+from typing import Any, ClassVar, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Type, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,22 @@ class Curve(NamedTuple):
     y: Numbers
     low: Optional[Numbers] = None
     high: Optional[Numbers] = None
+
+
+# Curves of formulas, which are dashed over what was computed.
+_PREDICTIONS = ("limit", "predicted")
+
+
+def _shades(labels: List[str]) -> Dict[str, Tuple[float, float, float]]:
+    """Prompt lengths are ordered, so their curves get shades of one colour, and what is predicted is black."""
+    lengths = [label for label in labels if label.startswith("L = ")]
+    light, dark = (0.62, 0.79, 0.88), (0.03, 0.19, 0.42)
+    out = {label: (0.0, 0.0, 0.0) for label in labels if label in _PREDICTIONS}
+    for i, label in enumerate(lengths):
+        share = i / (len(lengths) - 1) if len(lengths) > 1 else 1.0
+        r, g, b = (a + share * (z - a) for a, z in zip(light, dark))
+        out[label] = (r, g, b)
+    return out
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -76,10 +92,13 @@ class Curves:
 
     def draw(self, ax: Any) -> None:
         """Into matplotlib axes."""
+        shades = _shades([c.label for c in self.curves])
         for c in self.curves:
             x, y = np.asarray(c.x, dtype=np.float64), np.asarray(c.y, dtype=np.float64)
             shown = np.isfinite(x) & np.isfinite(y) & ((x > 0) | (not self.log_x)) & ((y > 0) | (not self.log_y))
-            (line,) = ax.plot(x[shown], y[shown], "o" if self.marks else ".-", label=WORDS.get(c.label, c.label))
+            style = "o" if self.marks else "--" if c.label in _PREDICTIONS else ".-"
+            label = WORDS.get(c.label, c.label)
+            (line,) = ax.plot(x[shown], y[shown], style, label=label, color=shades.get(c.label))
             if c.low is not None and c.high is not None:
                 low, high = (np.asarray(side, dtype=np.float64)[shown] for side in (c.low, c.high))
                 ax.fill_between(x[shown], low, high, alpha=0.2, color=line.get_color(), linewidth=0)

@@ -159,6 +159,25 @@ def test_pictures(name):
     plt.close("all")
 
 
+def test_a_plot_speaks_in_words_and_orders_lengths() -> None:
+    """Names of columns are not shown, longer prompts are darker, and what is predicted is dashed."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib.figure import Figure
+
+    from esscher.results import Curve, Curves
+
+    labels = ["L = 10", "L = 100", "limit", "grad_u", "bayes"]
+    ax = Figure().add_subplot()
+    Curves("t", "t", "lin_c", [Curve(label, [1, 2], [1, 2]) for label in labels], group="law").draw(ax)
+    assert ax.get_xlabel() == "training time t" and ax.get_ylabel() == "error of the Gaussian limit"
+    assert [line.get_label() for line in ax.lines][2:] == ["limit", "gradient in U", "Bayes"]
+    short, long, limit = ax.lines[:3]
+    assert sum(long.get_color()) < sum(short.get_color())
+    assert limit.get_linestyle() == "--" and short.get_linestyle() == "-"
+
+
 def test_a_single_answer_has_no_picture():
     assert "text/html" in RESULTS["length"]._repr_mimebundle_()
     with pytest.raises(TypeError, match="no picture"):

@@ -58,6 +58,14 @@ TEST(TemperatureVerdicts, BestTemperature) {
   EXPECT_THAT(judge_best_temperature(good).text, HasSubstr("Fails"));
 }
 
+TEST(TemperatureVerdicts, TheCaptionCountsTheFactorsBelowOne) {
+  std::vector<BestTemperature> heads = {{.L = {10, 100}, .factor = {0.9, 0.99}},
+                                        {.L = {10}, .factor = {0.8}}};
+  EXPECT_THAT(best_factor_caption(heads), HasSubstr("all 3 lie below the 1"));
+  heads[1].factor[0] = 1.01;
+  EXPECT_THAT(best_factor_caption(heads), HasSubstr("2 of 3 lie below the 1"));
+}
+
 // "More where prompts are short or features many" is judged point by point.
 TEST(TemperatureVerdicts, BestTemperatureFallsWithFeaturesAndRisesWithLength) {
   const auto broken = [](const std::vector<BestTemperature>& heads) {

@@ -247,6 +247,24 @@ TEST(CommonFitTest, ACurveThatStopsFallingBreaksTheBound) {
   EXPECT_FALSE(fit.holds());
 }
 
+TEST(DecayCaption, NamesTheExponentThatIsFurthestFromItsPrediction) {
+  std::vector<Decay> curves{power_curve(1, 1), power_curve(2, 0.5)};
+  curves[1].gamma = 0.625;
+  EXPECT_THAT(exponent_caption(curves), HasSubstr("at σ² = 4: 0.5 instead of 0.625."));
+  curves[0].gamma = 0.75;
+  EXPECT_THAT(exponent_caption(curves), HasSubstr("at σ² = 1: 1 instead of 0.75."));
+  for (Decay& c : curves) c.engine = Engine::direct;
+  EXPECT_THAT(exponent_caption(curves), Not(HasSubstr("instead of")));
+}
+
+TEST(DecayCaption, NamesTheCurvesThatWereSimulated) {
+  std::vector<Decay> curves{power_curve(1, 1), power_curve(1, 1), power_curve(1, 1)};
+  EXPECT_THAT(gradient_caption(curves), ::testing::EndsWith("without sampling."));
+  curves[1].setting = curves[2].setting = "±1 tokens";
+  curves[1].engine = curves[2].engine = Engine::direct;
+  EXPECT_THAT(gradient_caption(curves), ::testing::EndsWith("; simulated: ±1 tokens."));
+}
+
 // ---- Stability
 
 GapCurve gaps() {
@@ -293,6 +311,20 @@ TEST(StabilityVerdict, FailsWhenOnePointOrTheFallIsWrong) {
   const GapCurve off[] = {gaps(), spheres};
   expect_fails(judge_stability(off), "the gap at L = 10, t = 3 with spherical features");
   expect_fails(judge_stability({}), "nothing was judged");
+}
+
+TEST(StabilityCaption, SaysHowFastTheGapFallsOrThatItDoesNot) {
+  GapCurve curve{.features = Features::gaussian,
+                 .sup = {{.L = 10, .gap = 1}, {.L = 100, .gap = 0.5}, {.L = 10000, .gap = 0.05}}};
+  EXPECT_EQ(gap_fall_text(std::span(&curve, 1)),
+            " Between the last two lengths it falls like L^{−0.5} with Gaussian features.");
+  GapCurve other = curve;
+  other.features = Features::sphere;
+  other.sup[2].gap = 0.6;
+  const GapCurve both[] = {curve, other};
+  EXPECT_THAT(gap_fall_text(both), HasSubstr(", does not fall with spherical features."));
+  other.sup.resize(1);
+  EXPECT_EQ(gap_fall_text(std::span(&other, 1)), "");
 }
 
 // ---- Ends of training
@@ -360,6 +392,11 @@ TEST(Theorem51Verdict, JudgesRisksParametersAndLengths) {
   n = theorem51();
   n.reference_risk = 1.1e-8;
   expect_fails(judge_theorem_5_1(n), "the infinite-prompt flow ends 1.1e-08 above");
+}
+
+TEST(Theorem51Caption, SaysWhetherTheAxisShowsTheInfinitePrompt) {
+  EXPECT_THAT(paths_caption(1e-9, 1e-5), HasSubstr("falls to 1e-09, below the axis."));
+  EXPECT_THAT(paths_caption(0.25, 0.01), HasSubstr("falls to 0.25."));
 }
 
 // ---- Transfer

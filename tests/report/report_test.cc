@@ -88,6 +88,27 @@ TEST(Html, TablesRoundToTheErrorAndAlign) {
   EXPECT_THAT(table_html(plain), HasSubstr(">1.5\u2007\u2007\u2007</td>"));
 }
 
+// Errors of quadrature do not bring sixteen digits to the page, what is expected has the digits of
+// its value, and files keep all digits.
+TEST(Html, TablesOfVerdictsHaveTheDigitsThatCanBeRead) {
+  PageTable table{.title = "What was judged",
+                  .sheet = {{"figure", "value", "error", "expected", "tolerance"}, {}}};
+  table.sheet.add("quadrature", 0.1234567890123456, 3e-15, 0.1234567890123001, 1e-6);
+  table.sheet.add("sampled", 0.04212345, 0.00041, 0.0421999999, 0.01);
+  table.sheet.add("closed form", 17190.87654321, 0.0, 17190.87654322, 1e-9);
+  table.sheet.add("nothing", 0.0, 1e-17, 0.0, 0.0);
+  const std::string html = table_html(table);
+  EXPECT_THAT(html, HasSubstr(">0.123457</td>"));
+  EXPECT_THAT(html, HasSubstr(">0.04212\u2007</td>"));
+  EXPECT_THAT(html, HasSubstr(">0.04220\u2007</td>"));
+  EXPECT_THAT(html, HasSubstr(">17190.9\u2007\u2007\u2007\u2007\u2007</td>"));
+  EXPECT_THAT(html, HasSubstr(">0\u2008\u2007\u2007\u2007\u2007\u2007\u2007</td>"));
+  EXPECT_THAT(html, HasSubstr("data-value=\"0.1234567890123456\""));
+  Page page;
+  page.sections.push_back({.id = "s", .title = "S", .tables = {table}});
+  EXPECT_THAT(dump(page_json(page)), HasSubstr("0.1234567890123456"));
+}
+
 TEST(Tables, WordsOfFilesAreSaidAsAReaderSaysThem) {
   Sheet sheet{.columns = {"model", "status", "exponent at L = 7.5e+05"}, .rows = {}};
   sheet.add("infinity", "t_end", 0.5);

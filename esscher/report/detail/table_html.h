@@ -9,8 +9,9 @@
 namespace esscher {
 
 // A column is numeric if its cells are numbers, lengths, numbers as text, or absent. A column called
-// "standard error", "error", "its error" or "X_std_error" is the error of the column before it (or of
-// X), which then shows two digits of its error and no more. Other numbers have four digits.
+// "standard error", "error", "its error", "± .." or "X_std_error" is the error of the column before it
+// (or of X), which then shows two digits of its error and six digits at most; so does a column
+// "expected" behind an error. Other numbers have four digits.
 std::string table_html(const PageTable& table);
 
 }  // namespace esscher
