@@ -23,8 +23,7 @@ struct AttendOptions {
   std::string tokens;
   std::string reference;
   std::int64_t components = 1;
-  bool derivatives = false;
-  std::int64_t queries = 8;
+  RowRequest rows = {};
   std::string length;
 };
 
@@ -100,12 +99,10 @@ void run_attend(const Globals& globals, const AttendOptions& options) {
   set_tokens(config, options.tokens);
   const Table root = config.root();
   if (root.has("prompt")) {
-    attend_prompt(
-        globals, config,
-        {.length = options.length, .derivatives = options.derivatives, .queries = options.queries},
-        [&](const Empirical& tokens) {
-          return read_reference(root, options, globals.seed, tokens);
-        });
+    attend_prompt(globals, config, {.length = options.length, .rows = options.rows},
+                  [&](const Empirical& tokens) {
+                    return read_reference(root, options, globals.seed, tokens);
+                  });
     return;
   }
   if (!options.length.empty()) {
@@ -113,18 +110,13 @@ void run_attend(const Globals& globals, const AttendOptions& options) {
   }
   const AnyMeasure prompt = read_tokens(root);
   const Reference reference = read_reference(root, options, globals.seed, *prompt.as<Empirical>());
-  const Attention attention = read_attention(root, prompt.dim());
-  const RowOptions row_options{.linear = attention_is_linear(root),
-                               .derivatives = options.derivatives};
-  const Matrix points = query_points(root, prompt.dim(), options.queries, globals.seed);
+  const AskedRows asked = asked_rows(root, prompt.dim(), options.rows, globals.seed);
   config.check_all_used();
   std::vector<AttendRow> rows;
   Json objects = Json::array();
   double sum = 0;
-  for (Index i = 0; i < points.rows(); ++i) {
-    const Vector z = points.row(i).transpose();
-    AttendRow row{.prompt = query_row(prompt, attention, z, row_options),
-                  .limit = query_row(reference.measure, attention, z, row_options)};
+  for (Index i = 0; i < asked.points.rows(); ++i) {
+    AttendRow row{.prompt = asked.row(prompt, i), .limit = asked.row(reference.measure, i)};
     row.error = distance(row.prompt.output, row.limit.output);
     sum += row.error * row.error;
     objects.push_back(attend_json(row));
@@ -132,11 +124,11 @@ void run_attend(const Globals& globals, const AttendOptions& options) {
   }
   Json document{{"dim", prompt.dim()},
                 {"cardinality", number(prompt.cardinality())},
-                {"kind", row_options.linear ? "linear" : "softmax"},
+                {"kind", asked.kind()},
                 {"engine", "direct"},
                 {"rows", std::move(objects)},
                 {"limit", {{"measure", reference.measure.name()}, {"origin", reference.origin}}}};
-  put(document, "error", std::sqrt(sum / static_cast<double>(points.rows())));
+  put(document, "error", std::sqrt(sum / static_cast<double>(asked.points.rows())));
   print_result(globals, "attend", document, attend_text(prompt, reference, rows));
 }
 
@@ -167,10 +159,7 @@ void add_attend(const Command& app, Globals& globals) {
               "gaussian-fit, unless there is a table [reference]; mixture-fit has --components")
       .type_name("NAME")
       .one_of({"gaussian-fit", kMixtureFit});
-  verb.flag("--derivatives", options->derivatives, "add the Jacobians of the output in z, U and V");
-  verb.option("--queries", options->queries, "queries to draw if [query] is a measure")
-      .type_name("N")
-      .between(std::int64_t{1}, std::int64_t{1000000});
+  add_row_options(verb, options->rows);
   verb.option("--length", options->length, "tokens of a [prompt] whose groups have shares")
       .type_name("L");
   const auto head = std::make_shared<AttendHeadOptions>();

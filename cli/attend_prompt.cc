@@ -182,8 +182,8 @@ void attend_prompt(const Globals& globals, const Config& config, const AttendPro
   const AttendedPrompt at = read_attended(root, options.length);
   const Index d = at.prompt.dim();
   const Attention attention = read_attention(root, d);
-  check_request(root, at, options.derivatives);
-  const Matrix points = query_points(root, d, options.queries, globals.seed);
+  check_request(root, at, options.rows.derivatives);
+  const Matrix points = query_points(root, d, options.rows.queries, globals.seed);
   std::optional<AttendReference> reference;
   if ((!at.is_random() && at.prompt.given.rows() > 0) || root.has("reference")) {
     reference = fit(Empirical(at.prompt.given.rows() > 0 ? at.prompt.given : Matrix::Zero(1, d)));
@@ -199,7 +199,7 @@ void attend_prompt(const Globals& globals, const Config& config, const AttendPro
       const Stream own = Stream(globals.seed).split(static_cast<std::uint64_t>(i));
       row.at = prompt_averages(at.prompt, attention, z, at.L, {.stream = own});
     } else {
-      row = given_row(at, attention, z, options.derivatives);
+      row = given_row(at, attention, z, options.rows.derivatives);
     }
     add_limit(row, at, attention, z, reference);
     engine = row.at.engine;

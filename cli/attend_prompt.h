@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cli/globals.h"
+#include "cli/rows.h"
 #include "esscher/measure/any_measure.h"
 #include "esscher/measure/empirical.h"
 
@@ -13,8 +14,7 @@ namespace esscher::cli {
 
 struct AttendPromptOptions {
   std::string length;  // --length; empty: the tokens that are given or counted
-  bool derivatives = false;
-  std::int64_t queries = 8;
+  RowRequest rows = {};
 };
 
 // What tokens that are given are compared with, and where it comes from.

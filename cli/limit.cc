@@ -14,11 +14,6 @@
 namespace esscher::cli {
 namespace {
 
-struct LimitOptions {
-  bool derivatives = false;
-  std::int64_t queries = 8;
-};
-
 std::string limit_text(const AnyMeasure& mu, const std::vector<QueryRow>& rows) {
   std::string out = fmt::format("{} measure in dimension {}, {} tokens\n", mu.name(), mu.dim(),
                                 mu.cardinality().text());
@@ -63,32 +58,26 @@ void print_saturation(const Globals& globals, const Config& config, const Prompt
   print_result(globals, "limit", document, text);
 }
 
-void run_limit(const Globals& globals, const LimitOptions& options) {
+void run_limit(const Globals& globals, const RowRequest& request) {
   const Config config = globals.load_config();
   const Table root = config.root();
   const std::optional<Prompt> prompt = read_prompt(root);
   if (prompt && !no_limit_reason(*prompt).empty()) {
-    print_saturation(globals, config, *prompt, options.queries);
+    print_saturation(globals, config, *prompt, request.queries);
     return;
   }
   const AnyMeasure mu = prompt ? *limit_measure(*prompt) : read_measure(root.table("measure"));
-  const Attention attention = read_attention(root, mu.dim());
-  const RowOptions row_options{.linear = attention_is_linear(root),
-                               .derivatives = options.derivatives};
-  const Matrix points = query_points(root, mu.dim(), options.queries, globals.seed);
+  const AskedRows asked = asked_rows(root, mu.dim(), request, globals.seed);
   config.check_all_used();
   std::vector<QueryRow> rows;
   Json objects = Json::array();
-  for (Index i = 0; i < points.rows(); ++i) {
-    rows.push_back(query_row(mu, attention, points.row(i).transpose(), row_options));
+  for (Index i = 0; i < asked.points.rows(); ++i) {
+    rows.push_back(asked.row(mu, i));
     objects.push_back(query_json(rows.back()));
   }
-  const Json document{{"measure", mu.name()},
-                      {"dim", mu.dim()},
-                      {"cardinality", number(mu.cardinality())},
-                      {"kind", row_options.linear ? "linear" : "softmax"},
-                      {"engine", "exact"},
-                      {"rows", std::move(objects)}};
+  const Json document{
+      {"measure", mu.name()}, {"dim", mu.dim()},   {"cardinality", number(mu.cardinality())},
+      {"kind", asked.kind()}, {"engine", "exact"}, {"rows", std::move(objects)}};
   print_result(globals, "limit", document, limit_text(mu, rows));
 }
 
@@ -107,12 +96,9 @@ void add_limit(const Command& app, Globals& globals) {
       "  esscher limit --config exp.toml --set attention.U=0.5 --json\n"
       "  esscher limit --set measure.type=sphere --set measure.dim=3 --set query.type=gaussian \\\n"
       "                --set query.dim=3 --queries 4 --derivatives --json");
-  const auto options = std::make_shared<LimitOptions>();
-  verb.flag("--derivatives", options->derivatives, "add the Jacobians of the output in z, U and V");
-  verb.option("--queries", options->queries, "queries to draw if [query] is a measure")
-      .type_name("N")
-      .between(std::int64_t{1}, std::int64_t{1000000});
-  verb.run([&globals, options] { run_limit(globals, *options); });
+  const auto request = std::make_shared<RowRequest>();
+  add_row_options(verb, *request);
+  verb.run([&globals, request] { run_limit(globals, *request); });
 }
 
 }  // namespace esscher::cli

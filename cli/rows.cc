@@ -34,6 +34,13 @@ Vector softmax_output(const AnyMeasure& mu, const Attention& attention, const Ve
 
 }  // namespace
 
+void add_row_options(const Command& verb, RowRequest& request) {
+  verb.flag("--derivatives", request.derivatives, "add the Jacobians of the output in z, U and V");
+  verb.option("--queries", request.queries, "queries to draw if [query] is a measure")
+      .type_name("N")
+      .between(std::int64_t{1}, std::int64_t{1000000});
+}
+
 QueryRow query_row(const AnyMeasure& mu, const Attention& attention, const VectorView& z,
                    const RowOptions& options) {
   const Vector a = attention.tilt(z);
@@ -65,6 +72,16 @@ Matrix query_points(const Table& root, Index dim, Index count, std::uint64_t see
   const Query query = read_query(root, dim);
   if (!query.law) return query.points;
   return query.law->sample(Stream(seed), count).tokens();
+}
+
+QueryRow AskedRows::row(const AnyMeasure& mu, Index i) const {
+  return query_row(mu, attention, points.row(i).transpose(), options);
+}
+
+AskedRows asked_rows(const Table& root, Index dim, const RowRequest& request, std::uint64_t seed) {
+  return {.attention = read_attention(root, dim),
+          .options = {.linear = attention_is_linear(root), .derivatives = request.derivatives},
+          .points = query_points(root, dim, request.queries, seed)};
 }
 
 std::string brief_vector(const VectorView& x) {

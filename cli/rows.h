@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "cli/command.h"
 #include "esscher/attention/attention.h"
 #include "esscher/base/columns.h"
 #include "esscher/config/measure.h"
@@ -11,6 +12,14 @@
 #include "esscher/measure/any_measure.h"
 
 namespace esscher::cli {
+
+// The options of a verb that prints rows.
+struct RowRequest {
+  bool derivatives = false;
+  std::int64_t queries = 8;
+};
+
+void add_row_options(const Command& verb, RowRequest& request);
 
 struct RowOptions {
   bool linear = false;       // [attention] kind: which operator "output" is
@@ -54,6 +63,18 @@ Json query_json(const QueryRow& row);
 
 // The points of [query], or `count` draws of its law from `seed`.
 Matrix query_points(const Table& root, Index dim, Index count, std::uint64_t seed);
+
+// What [attention] and [query] ask of a measure in dimension `dim`.
+struct AskedRows {
+  Attention attention;
+  RowOptions options;
+  Matrix points;  // [q,d]
+
+  [[nodiscard]] QueryRow row(const AnyMeasure& mu, Index i) const;
+  [[nodiscard]] const char* kind() const { return options.linear ? "linear" : "softmax"; }
+};
+
+AskedRows asked_rows(const Table& root, Index dim, const RowRequest& request, std::uint64_t seed);
 
 // "[0.5, 1.25, ...]": six digits, at most six entries.
 std::string brief_vector(const VectorView& x);

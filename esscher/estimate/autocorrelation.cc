@@ -1,5 +1,6 @@
 #include "esscher/estimate/autocorrelation.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -25,7 +26,8 @@ Autocorrelation autocorrelation(const MatrixView& x) {
   const Matrix y = x.rowwise() - mean;
   const double total = y.squaredNorm();
   Autocorrelation out;
-  out.std_error = std::sqrt(2.0 / static_cast<double>(n));
+  out.dof = static_cast<double>(n);
+  out.std_error = std::sqrt(2 / out.dof);
   if (!(total > 0)) return out;
   const Index longest = n / 4;
   const Eigen::RowVectorXd squares = y.colwise().squaredNorm();
@@ -44,9 +46,12 @@ Autocorrelation autocorrelation(const MatrixView& x) {
     out.r = r.head(j);
     break;
   }
-  const double span = (2 * static_cast<double>(out.window()) + 1) / static_cast<double>(n);
-  out.std_error = std::abs(out.kappa) * std::sqrt(2 * span);
-  out.bias = std::abs(out.kappa) * span;
+  const double size = std::abs(out.kappa);
+  const double span = 2 * static_cast<double>(out.window()) + 1;
+  const double repelled = std::pow(std::min(1.0, size), 2);
+  out.dof = repelled * static_cast<double>(n) / std::max(1.0, span - size);
+  out.std_error = out.dof > 0 ? size * std::sqrt(2 / out.dof) : std::sqrt(2.0);
+  out.bias = size * span / static_cast<double>(n);
   return out;
 }
 

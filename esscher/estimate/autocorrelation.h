@@ -4,9 +4,14 @@
 //   kappa = 1 + 2 sum_{j <= window} r_j                               "n rows are worth n/kappa"
 //
 // The window is the shortest one with window >= 5 kappa, at most n/4: beyond it the r_j are noise.
-// The standard error of kappa is kappa sqrt(2 (2 window + 1)/n), that of one coordinate (Madras and
-// Sokal 1988): coordinates that fade alike average it down, but one slow coordinate among fast ones
-// does not. The mean that is subtracted lowers kappa by kappa (2 window + 1)/n (Wolff 2004), which is
+// kappa is an estimate of a spectral density at frequency zero, and varies like chi-square with
+//
+//   dof = n / (2 window + 1 - kappa),   standard error kappa sqrt(2/dof)
+//
+// for one coordinate (Wolff 2004, equation 42): coordinates that fade alike average it down, but one
+// slow coordinate among fast ones does not. Where neighbours repel each other, kappa < 1, the window
+// also sees frequencies at which keys vary as much as independent ones, and dof is kappa^2 times that.
+// The mean that is subtracted lowers kappa by kappa (2 window + 1)/n (Wolff 2004), which is
 // `bias` and not corrected here. Where the window is shorter than twice the kappa of one coordinate
 // alone, that coordinate is not seen to its end, and kappa is a lower bound.
 #pragma once
@@ -18,6 +23,7 @@ namespace esscher {
 struct Autocorrelation {
   Vector r = {};  // [window], r_1 .. r_window
   double kappa = 1;
+  double dof = 0;  // degrees of freedom of chi-square
   double std_error = 0;
   double bias = 0;      // how much kappa is below its mean, to first order
   bool is_cut = false;  // a lower bound: the window ended at n/4, or before a coordinate faded

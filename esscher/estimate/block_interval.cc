@@ -15,6 +15,7 @@ namespace {
 constexpr int kResamples = 1000;
 constexpr std::size_t kFewBlocks = 16;
 constexpr double kSkewed = 2;
+constexpr double kMostCorrelated = 0.9;
 
 // Block means, weighted so that their mean is the mean of x where blocks differ in size by one.
 std::vector<double> block_means(std::span<const double> x, std::size_t blocks) {
@@ -89,7 +90,8 @@ BlockInterval block_interval(std::span<const double> x, Index block) {
   out.heavy = blocks < kFewBlocks || c.skewness > kSkewed;
   const std::vector<double> t = studentised(v, c.mean);
   if (t.empty()) return out;  // every block has the same mean
-  const double spread = c.error * std::sqrt(1 + 2 * std::max(c.correlation, 0.0));
+  const double r = std::clamp(c.correlation, 0.0, kMostCorrelated);
+  const double spread = c.error * std::sqrt((1 + r) / (1 - r));
   out.low = c.mean - quantile(t, 0.975) * spread;
   out.high = c.mean - quantile(t, 0.025) * spread;
   return out;

@@ -5,8 +5,8 @@
 //
 //   t* = (m* - m) / s*     over resampled blocks,     interval = [m - q_.975 f s, m - q_.025 f s]
 //
-// where q are quantiles of t* and f^2 = 1 + 2 max(r, 0) pays for the correlation r that neighbouring
-// blocks still have. Quantiles of m* itself cover 82 to 92 % where this covers 93 to 97 %
+// where q are quantiles of t* and f^2 = (1 + r)/(1 - r), r in [0, 0.9], pays for the correlation r that
+// neighbouring blocks still have, and for that of farther ones, which fades as r^k. Quantiles of m* itself cover 82 to 92 % where this covers 93 to 97 %
 // (tests/estimate/block_interval_test.cc).
 #pragma once
 

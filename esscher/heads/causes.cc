@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <functional>
 #include <numeric>
@@ -10,6 +11,7 @@
 #include "esscher/base/number_text.h"
 #include "esscher/base/parallel.h"
 #include "esscher/estimate/interval.h"
+#include "esscher/estimate/moments.h"
 #include "esscher/estimate/quantile.h"
 #include "esscher/heads/detail/two_clusters.h"
 #include "esscher/heads/detail/visible_moments.h"
@@ -113,10 +115,8 @@ double drift_of(const MatrixView& scores, Index first) {
 double from_three(double x) { return std::abs(x - 3); }
 double as_it_is(double x) { return x; }
 
-CauseRow scored(Cause cause, Statistic statistic, double (*size)(double), const Matrix& s,
-                const Matrix& up, const Stream& stream) {
-  const double error =
-      jackknife(kCauseBlocks, [&](Index block) { return statistic(without(s, block)); });
+CauseRow scored(Cause cause, Statistic statistic, double error, double (*size)(double),
+                const Matrix& s, const Matrix& up, const Stream& stream) {
   CauseRow row = with_interval(cause, statistic(s), error);
   test_against(null_values(statistic, up, s.rows(), stream), size, row);
   return row;
@@ -128,7 +128,8 @@ std::string interval_text(const CauseRow& row) {
 }
 
 CauseRow kurtosis_row(const Matrix& s, const Matrix& up, const Stream& stream) {
-  CauseRow row = scored(Cause::kurtosis, median_kurtosis, from_three, s, up, stream);
+  CauseRow row =
+      scored(Cause::kurtosis, median_kurtosis, median_kurtosis_error(s), from_three, s, up, stream);
   // Its error is made of eighth moments, which n keys of such a law do not show.
   if (row.found && row.value > 3) row.flag = "few keys carry the kurtosis of peaked scores";
   row.text = std::string(row.value > 3 ? "scores are more peaked" : "scores are flatter") +
@@ -137,7 +138,9 @@ CauseRow kurtosis_row(const Matrix& s, const Matrix& up, const Stream& stream) {
 }
 
 CauseRow tails_row(const Matrix& s, const Matrix& up, const Stream& stream) {
-  CauseRow row = scored(Cause::tails, tail_ratio, as_it_is, s, up, stream);
+  const double error =
+      jackknife(kCauseBlocks, [&](Index block) { return tail_ratio(without(s, block)); });
+  CauseRow row = scored(Cause::tails, tail_ratio, error, as_it_is, s, up, stream);
   row.low = std::max(0.0, row.low);
   if (((s.array().abs() > 3.0).rowwise().any()).count() < kFewestBeyond) {
     row.flag = "fewer than " + std::to_string(kFewestBeyond) + " keys lie beyond three deviations";
@@ -314,6 +317,43 @@ double median_kurtosis(const MatrixView& scores) {
   std::vector<double> out;
   for (Index i = 0; i < s.cols(); ++i) out.push_back(s.col(i).array().square().square().mean());
   return out.empty() ? 3.0 : median(out);
+}
+
+double median_kurtosis_error(const MatrixView& scores) {
+  const Matrix s = standardised(scores);
+  if (s.cols() == 0) return 0;
+  // Rows: sums of the first to the fourth power.
+  std::vector<Matrix> sums;
+  std::vector<double> sizes;
+  for (Index b = 0; b < kCauseBlocks; ++b) {
+    const Index first = block_begin(s.rows(), b), size = block_begin(s.rows(), b + 1) - first;
+    const Eigen::ArrayXXd x = s.middleRows(first, size).array();
+    Matrix powers(4, s.cols());
+    powers << x.colwise().sum(), x.square().colwise().sum(), x.cube().colwise().sum(),
+        x.square().square().colwise().sum();
+    sums.push_back(std::move(powers));
+    sizes.push_back(static_cast<double>(size));
+  }
+  Moments halves;
+  for (unsigned half = 0; half < 1U << kCauseBlocks; ++half) {
+    if (std::popcount(half) != kCauseBlocks / 2) continue;
+    Matrix m = Matrix::Zero(4, s.cols());
+    double n = 0;
+    for (unsigned b = 0; b < kCauseBlocks; ++b) {
+      if ((half >> b & 1U) == 0) continue;
+      m += sums[b];
+      n += sizes[b];
+    }
+    m /= n;
+    std::vector<double> of_query;
+    for (Index i = 0; i < m.cols(); ++i) {
+      const double m1 = m(0, i), m2 = m(1, i), m3 = m(2, i), variance = m2 - m1 * m1;
+      const double fourth = m(3, i) - 4 * m1 * m3 + 6 * m1 * m1 * m2 - 3 * std::pow(m1, 4);
+      if (variance > 0) of_query.push_back(fourth / (variance * variance));
+    }
+    halves.add(of_query.empty() ? 3.0 : median(of_query));
+  }
+  return std::sqrt(halves.sum_of_squares() / static_cast<double>(halves.count()));
 }
 
 double tail_ratio(const MatrixView& scores) {

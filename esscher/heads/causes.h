@@ -19,9 +19,10 @@
 // three are found if their interval lies above 1, a tenth and one half. Power is what the tests
 // measure (tests/heads/causes_test.cc).
 //
-// Intervals are Student's. Those of kurtosis, tails and position leave out one of kCauseBlocks blocks
-// of keys at a time (jackknife), that of drift a fifth of one half, that of clusters is from means of
-// blocks. scripts/calibrate counts how often they hold the truth; where they cannot, `flag` says why:
+// Intervals are Student's. Those of tails and position leave out one of kCauseBlocks blocks of keys at a
+// time (jackknife), that of drift a fifth of one half, that of clusters is from means of blocks. That of
+// kurtosis takes every half of the blocks: without one block at a time, the errors of medians come out a
+// quarter too large. scripts/calibrate counts how often they hold the truth; where they cannot, `flag` says why:
 // scores that are more peaked than Gaussian ones, and tails of fewer than three keys.
 #pragma once
 
@@ -99,6 +100,9 @@ std::string causes_text(const std::vector<CauseRow>& rows);
 
 // The statistics themselves, of scores [n,queries].
 double median_kurtosis(const MatrixView& scores);
+// Its standard error: the standard deviation over all halves of kCauseBlocks blocks, from sums of powers
+// of each block. scores [n,queries], n >= kCauseBlocks.
+double median_kurtosis_error(const MatrixView& scores);
 double tail_ratio(const MatrixView& scores);
 double half_drift(const MatrixView& scores);
 // Mean over keys, in blocks that take turns in being fitted to.

@@ -4,19 +4,19 @@
 #include <limits>
 
 #include "esscher/estimate/autocorrelation.h"
+#include "esscher/estimate/interval.h"
 
 namespace esscher {
 
 std::optional<KeyDependence> key_dependence(const Head& head) {
   constexpr Index kFewest = 8;
-  constexpr double kTwoSided = 1.96;  // the 97.5 % quantile of a normal variable
+  constexpr double kBeyond = std::numeric_limits<double>::infinity();
   if (head.n < kFewest) return std::nullopt;
   const Autocorrelation found = autocorrelation(head.K(0, std::min(head.n, kDependenceKeys)));
-  const double middle = found.kappa + found.bias, half = kTwoSided * found.std_error;
-  return KeyDependence{
-      .kappa = found.kappa,
-      .low = std::max(0.0, middle - half),
-      .high = found.is_cut ? std::numeric_limits<double>::infinity() : middle + half};
+  const double middle = std::max(0.0, found.kappa + found.bias);
+  const Interval ci = chi_square_interval(middle, found.dof);
+  const bool is_open = found.is_cut || !(found.kappa > 0) || found.dof < kFewestFreedoms;
+  return KeyDependence{.kappa = found.kappa, .low = ci.lo, .high = is_open ? kBeyond : ci.hi};
 }
 
 }  // namespace esscher

@@ -85,8 +85,8 @@ void PromptMoments::add(const MatrixView& keys, const MatrixView& values) {
   for (Index l = 0; l < n; ++l) {
     component.k += keys.row(l).transpose();
     component.v += values.row(l).transpose();
+    component.vv += values.row(l).squaredNorm();
   }
-  component.vv += values.squaredNorm();
   add_gram(keys, component.kk);
   add_gram(keys, values, component.kv);
 }

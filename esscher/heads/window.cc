@@ -10,8 +10,8 @@
 namespace esscher {
 namespace {
 
-// Keys enter the sums in pieces whose copies stay in the cache: whole chunks of a long prompt would spend most
-// of the time on fresh memory. The bits do not depend on the pieces.
+// Keys enter the sums in pieces whose copies stay in the cache: whole chunks of a long prompt would
+// spend most of the time on fresh memory. The bits do not depend on the pieces.
 constexpr Index kPiece = 256;
 
 // A rotary tail looks at no more positions than this, evenly spaced.
@@ -113,24 +113,25 @@ void WindowedHead::push_piece(const MatrixView& keys, const MatrixView& values) 
     ++at;
   }
   if (at == n) return;
+  // The ring leaves in the order of its keys, from the oldest slot round to it, then all of the
+  // piece but its last keys, which are the new ring.
   const Index ring = recent();
-  const Index first_key = count_ - ring;
-  Matrix k(ring + n - at, dk_);
-  Matrix v(ring + n - at, dv_);
-  for (Index i = 0; i < ring; ++i) {
-    const Index slot = options_.sinks + (first_key + i - options_.sinks) % ring;
-    k.row(i) = keys_.row(slot);
-    v.row(i) = values_.row(slot);
-  }
-  k.bottomRows(n - at) = keys.bottomRows(n - at);
-  v.bottomRows(n - at) = values.bottomRows(n - at);
-  add_to_tail(k.topRows(n - at), v.topRows(n - at), first_key);
+  const Index oldest = (count_ - options_.sinks) % ring;
+  const auto leave_slots = [&](Index slot, Index rows, Index first_key) {
+    if (rows == 0) return;
+    add_to_tail(keys_.middleRows(options_.sinks + slot, rows),
+                values_.middleRows(options_.sinks + slot, rows), first_key);
+  };
+  leave_slots(oldest, ring - oldest, count_ - ring);
+  leave_slots(0, oldest, count_ - oldest);
+  const Index through = n - at - ring;
+  add_to_tail(keys.middleRows(at, through), values.middleRows(at, through), count_);
   count_ += n - at;
   for (Index i = 0; i < ring; ++i) {
     const Index key = count_ - ring + i;
     const Index slot = options_.sinks + (key - options_.sinks) % ring;
-    keys_.row(slot) = k.row(n - at + i);
-    values_.row(slot) = v.row(n - at + i);
+    keys_.row(slot) = keys.row(n - ring + i);
+    values_.row(slot) = values.row(n - ring + i);
     slots_[static_cast<std::size_t>(slot)] = {.key = key};
   }
 }
@@ -185,18 +186,22 @@ void WindowedHead::leave(Index slot) {
 
 void WindowedHead::add_to_tail(const MatrixView& keys, const MatrixView& values, Index first_key) {
   if (options_.tail == Tail::none) return;
-  Matrix k = options_.tail == Tail::rotary ? rotated(*options_.rotary, keys, first_key, true)
-                                           : Matrix(keys);
+  if (options_.tail == Tail::rotary) {
+    add_moments(rotated(*options_.rotary, keys, first_key, true), values, first_key);
+  } else {
+    add_moments(keys, values, first_key);
+  }
+}
+
+void WindowedHead::add_moments(const MatrixView& keys, const MatrixView& values, Index first_key) {
   if (!tail_) {
-    tail_.emplace(component_count(options_), k.row(0), values.row(0));
+    tail_.emplace(component_count(options_), keys.row(0), values.row(0));
     tail_begin_ = first_key;
   }
-  const bool mixed = options_.tail == Tail::mixture;
-  const Matrix share = mixed ? responsibilities(*options_.mixture, k) : Matrix();
-  k.rowwise() -= tail_->origin_k().transpose();
+  const Matrix k = keys.rowwise() - tail_->origin_k().transpose();
   const Matrix v = values.rowwise() - tail_->origin_v().transpose();
-  if (mixed) {
-    tail_->add(k, v, share);
+  if (options_.tail == Tail::mixture) {
+    tail_->add(k, v, responsibilities(*options_.mixture, keys));
   } else {
     tail_->add(k, v);
   }

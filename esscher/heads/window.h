@@ -80,6 +80,7 @@ class WindowedHead {
   void push_one(const VectorView& key, const VectorView& value);
   void leave(Index slot);
   void add_to_tail(const MatrixView& keys, const MatrixView& values, Index first_key);
+  void add_moments(const MatrixView& keys, const MatrixView& values, Index first_key);
   [[nodiscard]] Vector exact_scores(const VectorView& a) const;
   [[nodiscard]] Index recent() const { return options_.window - options_.sinks; }
 

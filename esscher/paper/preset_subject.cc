@@ -35,14 +35,15 @@ LinearRegressionTask Subject::task(const Changes& more) const {
 
 Length Subject::length() const { return read_length(config().root()); }
 
-Estimate Subject::trained(std::int64_t steps, Changes more) const {
+Subject::Trained Subject::trained(std::int64_t steps, Changes more) const {
   if (!options_.full) more.push_back("train.steps=" + std::to_string(steps));
   const TrainPlan plan = read_train(config(more).root(), options_.seed);
   Trainer trainer(plan.config);
   trainer.run(plan.steps);
   RiskOptions options = plan.config.risk;
   options.draws = 20000;
-  return risk(plan.config.task, trainer.heads(), plan.config.model, plan.config.length, options);
+  const std::vector<Readout> heads = trainer.heads();
+  return {heads, risk(plan.config.task, heads, plan.config.model, plan.config.length, options)};
 }
 
 void Subject::equal(std::string claim, double found, double expected, double tolerance) {

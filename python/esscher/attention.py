@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Dict, List, Optional, Sequence, Union
+from typing import Any, Dict, List, Optional, Sequence
 
 import numpy as np
 
 from . import _esscher
 from .recorded import Recorded
-from .results import Result, sizes
-from .types import Array, ArrayLike, MeasureLike
-
-
-def _same_arrays(one: object, other: object) -> bool:
-    """Equality of two dataclasses of arrays: one truth value, where == of arrays has one per entry."""
-    if type(one) is not type(other):
-        return NotImplemented
-    pairs = [(a, vars(other)[name]) for name, a in vars(one).items()]
-    return all(a == b if isinstance(a, list) else np.array_equal(a, b) for a, b in pairs)
+from .grids import PARAMETERS, Shapes
+from .results import Result, same, sizes
+from .tables import Rows
+from .types import Array, ArrayLike, MeasureLike, PromptLike
 
 
 @dataclass(frozen=True)
@@ -38,7 +32,7 @@ class Gradients(Result):
     Q: Optional[Array] = None
 
     def __eq__(self, other: object) -> bool:
-        return _same_arrays(self, other)
+        return type(self) is type(other) and same(tuple(vars(self).values()), tuple(vars(other).values()))
 
     def __repr__(self) -> str:
         return sizes(self)
@@ -59,8 +53,15 @@ class MultiHeadGradients(Result):
     O: Array
     heads: List[Gradients]
 
+    def _table(self) -> Rows:
+        parts = {name: [getattr(head, name) for head in self.heads] for name in ("U", "V", "K", "Q")}
+        return Rows([{"z": self.z, "O": self.O, **{name: None if any(x is None for x in found) else found for name, found in parts.items()}}])
+
+    def _shapes(self) -> Shapes:
+        return {**PARAMETERS, "O": ("output", "value")}
+
     def __eq__(self, other: object) -> bool:
-        return _same_arrays(self, other)
+        return type(self) is type(other) and same(tuple(vars(self).values()), tuple(vars(other).values()))
 
     def __repr__(self) -> str:
         return sizes(self)
@@ -99,7 +100,7 @@ class Attention(Recorded, _esscher.Attention):
         """s in U = s K'Q; 1 for a head given by U."""
         return self.scale if self.has_kq else 1.0
 
-    def __call__(self, measure: Union[_esscher.Prompt, MeasureLike], z: ArrayLike) -> Array:
+    def __call__(self, measure: PromptLike, z: ArrayLike) -> Array:
         """T[mu](z) [dv], or [n,dv] for queries z [n,d]; of a ``Prompt`` its limit."""
         return self._softmax(measure, z)
 
@@ -171,7 +172,7 @@ class MultiHead(Recorded, _esscher.MultiHead):
     def __init__(self, heads: Sequence[Attention], O: ArrayLike) -> None:
         super().__init__(heads, O)
 
-    def __call__(self, measure: Union[_esscher.Prompt, MeasureLike], z: ArrayLike) -> Array:
+    def __call__(self, measure: PromptLike, z: ArrayLike) -> Array:
         """y [p], or [n,p] for queries z [n,d]."""
         return self._softmax(measure, z)
 

@@ -12,11 +12,10 @@ from .errors import ArgumentError
 from .keywords import helpful
 from .outlets import Out, outlet, without
 from .progress import Progress
-from .prompts import Prompt
 from .random import as_seed
 from .results import Curve, Curves, Result
 from .tables import Rows
-from .types import ArrayLike, Length, MeasureLike
+from .types import ArrayLike, Length, MeasureLike, PromptLike
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +99,7 @@ class LengthAnswer(Result):
 
 @helpful
 def concentration(
-    measure: Union[Prompt, MeasureLike],
+    measure: PromptLike,
     attention: Attention,
     queries: Union[MeasureLike, ArrayLike],
     lengths: Iterable[Length],
@@ -145,7 +144,7 @@ def concentration_of(found: Dict[str, Any]) -> Concentration:
 
 @helpful
 def shortest_length(
-    measure: Union[Prompt, MeasureLike],
+    measure: PromptLike,
     attention: Attention,
     queries: Union[MeasureLike, ArrayLike],
     eps: Optional[float] = None,
@@ -214,7 +213,7 @@ def _tolerance(eps: Optional[float], error: Union[None, float, str], relative: b
 
 @helpful
 def asymptotic_constant(
-    measure: Union[Prompt, MeasureLike], attention: Attention, z: ArrayLike, *, metric: str = "output"
+    measure: PromptLike, attention: Attention, z: ArrayLike, *, metric: str = "output"
 ) -> float:
     """lim L E|X_hat - X|^2 at one query z [d], any measure or ``Prompt``; ``inf`` where Lambda(2a) is infinite.
 

@@ -5,7 +5,8 @@ For Gaussian tokens N(m, G), a = U z, t = a'Ga, w = Ga and the universal functio
     E[T_hat]       = V m + (1 - H) V w
     E|T_hat - T|^2 = |V w|^2 k + tr(V G V') H
 
-Their derivatives follow by the chain rule from dH/dt and dk/dt, which the tables of the package have to 1e-9.
+Their derivatives follow by the chain rule from dH/dt and dk/dt, which the tables of the package have to 1e-9. Other laws
+are in law_gradients.py.
 """
 
 from __future__ import annotations
@@ -18,20 +19,23 @@ import numpy as np
 
 from . import _esscher
 from .attention import Attention
-from .errors import CapabilityError
 from .icl import AnyTask, Readout
 from .keywords import helpful
+from .law_gradients import Pulled, Subject, error_slopes, output_slopes, score_slopes
 from .measures import measure as as_measure
 from .random import Stream, as_stream
 from .results import Result, fields_of, register_tuple, sizes
 from .tables import Rows
-from .types import Array, ArrayLike, Length, MeasureLike, as_array, whole
+from .types import Array, ArrayLike, Length, PromptLike, as_array, whole
 
 
 @dataclass(frozen=True, eq=False)
 class PromptGradients(Result):
     """Derivatives of a number in every parameter: query z [d], U [d,d], V [dv,d], K and Q [dk,d] (None for a head that
     was given by U), mean [d] and cov [d,d] (symmetric) of the tokens, and the score_scale, the inverse temperature.
+
+    A law that is not Gaussian is moved by its mean and stretched about it, without a turn, so that its shape stays; cov is
+    None where the covariance is singular. A ``Prompt`` has neither.
 
     >>> import numpy as np, esscher as es
     >>> T, mu = es.Attention(U=[[1.0]]), es.Gaussian([[1.0]])
@@ -45,8 +49,8 @@ class PromptGradients(Result):
     V: Array
     K: Optional[Array]
     Q: Optional[Array]
-    mean: Array
-    cov: Array
+    mean: Optional[Array]
+    cov: Optional[Array]
     score_scale: float
 
     def __repr__(self) -> str:
@@ -79,11 +83,11 @@ class _Law(NamedTuple):
     u: Tuple[float, float, float, float]
 
 
-def _law(where: str, measure: MeasureLike, attention: Attention, z: Array, length: Length) -> _Law:
-    mu = as_measure(measure)
-    law = _esscher.gaussian_law(mu)
+def _law(measure: PromptLike, attention: Attention, z: Array, length: Length) -> Optional[_Law]:
+    """What the formulas need; None for tokens that are not Gaussian, and for a Prompt."""
+    law = None if isinstance(measure, _esscher.Prompt) else _esscher.gaussian_law(as_measure(measure))
     if law is None:
-        raise CapabilityError(f"{where}: gradients need Gaussian tokens, and {mu.name} is none; differentiate samples instead")
+        return None
     m, G = law
     a = attention.U @ z
     w = G @ a
@@ -91,21 +95,31 @@ def _law(where: str, measure: MeasureLike, attention: Attention, z: Array, lengt
     return _Law(m, G, a, w, t, node_functions(length, t))
 
 
-def _gradients(attention: Attention, law: _Law, z: Array, V: Array, cov: Array, mean: Array, a: Array) -> PromptGradients:
-    """Pulls the derivative in a back to the query and the parameters of the scores."""
+def _gradients(
+    attention: Attention, z: Array, V: Array, cov: Optional[Array], mean: Optional[Array], a: Array,
+    direct: Optional[Array] = None,
+) -> PromptGradients:
+    """Pulls the derivative in the tilt back to the query, unless that is known directly, and to the parameters of the scores."""
     K = Q = None
     if attention.has_kq:
         s = attention.score_scale
         K = s * np.outer(attention.Q @ z, a)
         Q = s * np.outer(attention.K @ a, z)
-    slope = float(a @ law.a) / attention.score_scale
-    return PromptGradients(attention.U.T @ a, np.outer(a, z), V, K, Q, mean, (cov + cov.T) / 2, slope)
+    slope = float(a @ (attention.U @ z)) / attention.score_scale
+    by_z = attention.U.T @ a if direct is None else direct
+    return PromptGradients(by_z, np.outer(a, z), V, K, Q, mean, None if cov is None else (cov + cov.T) / 2, slope)
 
 
-def error_gradient(measure: MeasureLike, attention: Attention, z: ArrayLike, length: Length) -> PromptGradients:
+def _pulled(attention: Attention, z: Array, found: Pulled) -> PromptGradients:
+    return _gradients(attention, z, found.V, found.cov, found.mean, found.a, found.z)
+
+
+def error_gradient(measure: PromptLike, attention: Attention, z: ArrayLike, length: Length) -> PromptGradients:
     """Of E|T_hat - T|^2."""
     query = np.asarray(as_array(z), dtype=np.float64)
-    law, V = _law("mean_square_error", measure, attention, query, length), attention.V
+    law, V = _law(measure, attention, query, length), attention.V
+    if law is None:
+        return _pulled(attention, query, error_slopes(Subject(measure, attention, query), length))
     H, k, dH, dk = law.u
     Vw = V @ law.w
     p, s = float(Vw @ Vw), float(np.trace(V @ law.G @ V.T))
@@ -113,26 +127,28 @@ def error_gradient(measure: MeasureLike, attention: Attention, z: ArrayLike, len
     a_bar = law.G @ (w_bar + 2 * t_bar * law.a)
     cov = np.outer(w_bar, law.a) + t_bar * np.outer(law.a, law.a) + H * (V.T @ V)
     V_bar = 2 * k * np.outer(Vw, law.w) + 2 * H * (V @ law.G)
-    return _gradients(attention, law, query, V_bar, cov, np.zeros_like(law.m), a_bar)
+    return _gradients(attention, query, V_bar, cov, np.zeros_like(law.m), a_bar)
 
 
 def output_gradient(
-    measure: MeasureLike, attention: Attention, z: ArrayLike, length: Length, cotangent: ArrayLike
+    measure: PromptLike, attention: Attention, z: ArrayLike, length: Length, cotangent: ArrayLike
 ) -> PromptGradients:
     """Of <cotangent, E[T_hat]>."""
     query, g = (np.asarray(as_array(x), dtype=np.float64) for x in (z, cotangent))
-    law, V = _law("expected_output", measure, attention, query, length), attention.V
+    law, V = _law(measure, attention, query, length), attention.V
+    if law is None:
+        return _pulled(attention, query, output_slopes(Subject(measure, attention, query), length, g))
     H, _, dH, _ = law.u
     w_bar, t_bar = (1 - H) * (V.T @ g), -float(g @ (V @ law.w)) * dH
     a_bar = law.G @ (w_bar + 2 * t_bar * law.a)
     cov = np.outer(w_bar, law.a) + t_bar * np.outer(law.a, law.a)
     V_bar = np.outer(g, law.m + (1 - H) * law.w)
-    return _gradients(attention, law, query, V_bar, cov, V.T @ g, a_bar)
+    return _gradients(attention, query, V_bar, cov, V.T @ g, a_bar)
 
 
 @dataclass(frozen=True, eq=False)
 class ScoreGradients(Result):
-    """Derivatives of the functions of Gaussian scores, ``universal`` of a law, in every parameter of law and head.
+    """Derivatives of the functions of scores, ``universal`` of a law or a ``Prompt``, in every parameter of law and head.
 
     >>> import numpy as np, esscher as es
     >>> u, slope = es.universal(100, es.Gaussian(np.eye(2)), es.Attention(U=np.eye(2)), [1.0, 0.0], gradient=True)
@@ -150,6 +166,9 @@ class ScoreGradients(Result):
     def _table(self) -> Rows:
         return Rows({"function": name, **fields_of(getattr(self, name))} for name in SCORE_FUNCTIONS)
 
+    def _axes(self) -> List[str]:
+        return ["function"]
+
     def __repr__(self) -> str:
         return f"ScoreGradients({', '.join(SCORE_FUNCTIONS)})"
 
@@ -157,14 +176,17 @@ class ScoreGradients(Result):
 SCORE_FUNCTIONS = ("H", "M1", "M2c", "free_energy", "entropy")
 
 
-def score_gradients(measure: MeasureLike, attention: Attention, z: ArrayLike, length: Length) -> ScoreGradients:
-    """Of the functions of scores N(<a,m>, t) of L tokens. Each is f(t), and two have <a,m> added to it:
+def score_gradients(measure: PromptLike, attention: Attention, z: ArrayLike, length: Length) -> ScoreGradients:
+    """Of the functions of the scores of L tokens. Those of Gaussian scores N(<a,m>, t) are f(t), two with <a,m> added to it:
 
     M1 = t(1 - H), M2c = t(H + kt), d/dt E[log sum e^s] = (1 - H)/2, entropy = free energy - M1.
     """
     query = np.asarray(as_array(z), dtype=np.float64)
-    law = _law("universal", measure, attention, query, length)
-    t, (H, k, dH, dk) = law.t, law.u
+    given = _law(measure, attention, query, length)
+    if given is None:
+        found = score_slopes(Subject(measure, attention, query), length)
+        return ScoreGradients(*[_pulled(attention, query, one) for one in found])
+    law, t, (H, k, dH, dk) = given, given.t, given.u
     by_t = {
         "H": dH, "M1": 1 - H - t * dH, "M2c": H + 2 * k * t + t * dH + t * t * dk,
         "free_energy": (1 - H) / 2, "entropy": t * dH - (1 - H) / 2,
@@ -174,7 +196,7 @@ def score_gradients(measure: MeasureLike, attention: Attention, z: ArrayLike, le
         shift = 1.0 if name in ("M1", "free_energy") else 0.0
         a_bar = 2 * by_t[name] * law.w + shift * law.m
         cov = by_t[name] * np.outer(law.a, law.a)
-        return _gradients(attention, law, query, np.zeros_like(attention.V), cov, shift * law.a, a_bar)
+        return _gradients(attention, query, np.zeros_like(attention.V), cov, shift * law.a, a_bar)
 
     return ScoreGradients(**{name: of(name) for name in SCORE_FUNCTIONS})
 
@@ -232,7 +254,11 @@ class RiskGradient(_RiskGradient, Result):
 
     def _table(self) -> Rows:
         parts = {"gradient": self.gradient, "std_error": self.std_error}
-        return Rows({"what": name, **fields_of(part)} for name, part in parts.items())
+        return Rows({"what": name, "risk": getattr(self.risk, side), **fields_of(part)}
+                    for (name, part), side in zip(parts.items(), ("value", "std_error")))
+
+    def _axes(self) -> List[str]:
+        return ["what"]
 
     def __repr__(self) -> str:
         return f"RiskGradient({self.risk!r}, {self.gradient!r})"

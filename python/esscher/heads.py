@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Any, Iterator, List, Optional, Sequence, Union, overload
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Union
 
 import numpy as np
 
@@ -87,67 +87,11 @@ class Diagnoses(Result):
         return f"Diagnoses({shown}{f'; and {len(self) - 4} more' if len(self) > 4 else ''})"
 
 
-@overload
-def heads(
-    Q: ArrayLike,
-    K: ArrayLike,
-    V: ArrayLike,
-    *,
-    score_scale: Optional[float] = None,
-    causal: Optional[bool] = None,
-    sliding: Optional[int] = None,
-    softcap: Optional[float] = None,
-    sink_logit: Optional[float] = None,
-    alibi: Optional[float] = None,
-    mask: Optional[ArrayLike] = None,
-    layout: Optional[str] = None,
-    components: Sequence[int] = COMPONENTS,
-    queries: Union[int, Sequence[int]] = 128,
-    tolerance: float = 0.1,
-    windows: Sequence[int] = WINDOWS,
-    sinks: int = 1,
-    heavy: int = 0,
-    budgets: Sequence[int] = (),
-    gap: int = -1,
-    seed: int = 0,
-    out: Out = None,
-    shard: str = "",
-    progress: Progress = None,
-) -> Diagnoses: ...
-
-
-@overload
-def heads(
-    Q: Path,
-    *,
-    score_scale: Optional[float] = None,
-    causal: Optional[bool] = None,
-    sliding: Optional[int] = None,
-    softcap: Optional[float] = None,
-    sink_logit: Optional[float] = None,
-    alibi: Optional[float] = None,
-    mask: Optional[ArrayLike] = None,
-    layout: Optional[str] = None,
-    components: Sequence[int] = COMPONENTS,
-    queries: Union[int, Sequence[int]] = 128,
-    tolerance: float = 0.1,
-    windows: Sequence[int] = WINDOWS,
-    sinks: int = 1,
-    heavy: int = 0,
-    budgets: Sequence[int] = (),
-    gap: int = -1,
-    seed: int = 0,
-    out: Out = None,
-    shard: str = "",
-    progress: Progress = None,
-) -> Diagnoses: ...
-
-
 @renamed(scale="score_scale")
 def heads(
-    Q: Any,
-    K: Any = None,
-    V: Any = None,
+    Q: Union[ArrayLike, Path],
+    K: Optional[ArrayLike] = None,
+    V: Optional[ArrayLike] = None,
     *,
     score_scale: Optional[float] = None,
     causal: Optional[bool] = None,
@@ -225,7 +169,7 @@ def heads(
     if not isinstance(Q, str):
         Q, K, V = (_stack(name, X, layout) for name, X in zip("QKV", (Q, K, V)))
     rules = {"sliding": sliding, "softcap": softcap, "sink": sink_logit, "alibi": alibi, "mask": mask, "layout": layout}
-    given = {**options, **rules, "Q": Q, "K": K, "V": V, "score_scale": score_scale, "causal": causal}
+    given: Dict[str, Any] = {**options, **rules, "Q": Q, "K": K, "V": V, "score_scale": score_scale, "causal": causal}
     with outlet("heads", "heads", given, out=out, shard=shard, progress=progress, seed=seed) as where:
         return Diagnoses(Rows(_diagnose(Q, K, V, score_scale, causal, rules, {**options, "where": where})))
 

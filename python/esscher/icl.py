@@ -7,17 +7,18 @@ row of V: the prediction is r' zbar, zbar the prompt's mean tilted by U (x, 0).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Dict, List, NamedTuple, Optional, Protocol, Tuple, Union
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Protocol, Tuple, Union
 
 import numpy as np
 
 from . import _esscher
 from .errors import ArgumentError
+from .grids import Shapes
 from .keywords import helpful, renamed
 from .layers import ContextTask, Layer, layer_of, layer_parts, small_layer
 from .outlets import Out, outlet, without
 from .progress import Progress
-from .results import Curve, Curves, Result, register_tuple
+from .results import Curve, Curves, Result, compared, register_tuple
 from .tables import Rows
 from .prompts import Estimate
 from .random import Stream, as_stream
@@ -39,6 +40,7 @@ class Readout(NamedTuple):
     r: Array
 
 
+@compared
 class Draw(NamedTuple):
     """One task: w [d], query x [d], target y, prompt tokens (x_l, y_l) [n,d+1]."""
 
@@ -114,6 +116,9 @@ class UserTask(Protocol):
 
 
 AnyTask = Union[LinearRegressionTask, UserTask]
+
+# Every task: of regression, of your own, or beyond regression.
+Task = Union[AnyTask, ContextTask]
 
 
 @helpful
@@ -214,6 +219,13 @@ class Flow(Result):
         columns = zip(self.t.tolist(), self.risk.tolist(), self.gradient_norm.tolist())
         return Rows({"t": t, "risk": risk, "gradient_norm": norm} for t, risk, norm in columns)
 
+    def _grid(self) -> Rows:
+        rows = self._table()
+        return rows if self.theta is None else Rows({**row, "theta": theta} for row, theta in zip(rows, self.theta))
+
+    def _shapes(self) -> Shapes:
+        return {"theta": ("parameter",)}
+
     def _axes(self) -> List[str]:
         return ["t"]
 
@@ -226,18 +238,14 @@ class Flow(Result):
 
 @renamed(stream="seed")
 def flow(
-    task: Union[AnyTask, ContextTask],
+    task: Task,
     start: Union[None, Readout, Layer] = None,
     *,
     length: Length = float("inf"),
     kind: str = "softmax",
-    parametrisation: str = "UV",
-    family: str = "full",
-    t_end: float = float("inf"),
-    rtol: float = 1e-8,
-    atol: float = 1e-10,
-    stationary: float = 1e-9,
-    times: Optional[ArrayLike] = None,
+    parametrisation: str = "UV", family: str = "full",
+    t_end: float = float("inf"), times: Optional[ArrayLike] = None,
+    rtol: float = 1e-8, atol: float = 1e-10, stationary: float = 1e-9,
     engine: str = "auto",
     draws: int = 4000,
     seed: Union[Stream, int] = 0,
@@ -265,10 +273,7 @@ def flow(
     array([[2.]])
     """
     given = without(locals())
-    options: Dict[str, Any] = {
-        "rtol": rtol, "atol": atol, "t_end": t_end, "stationary": stationary,
-        "engine": engine, "draws": draws, "stream": as_stream(seed),
-    }
+    options = flow_options(given)
     if times is not None:
         options["times"] = times
     with outlet("icl flow", "flow", given, out=out, progress=progress, seed=seed) as where:
@@ -278,6 +283,12 @@ def flow(
             return flow_of(_esscher.layer_flow(task, W, heads, (family, parametrisation), length, options, where))
         at = balanced_start(task) if start is None else start_of("flow", task, start, Readout)
         return flow_of(_esscher.flow(task, at.U, at.r, length, kind, parametrisation, options, where))
+
+
+def flow_options(given: Mapping[str, Any]) -> Dict[str, Any]:
+    """What the compiled module wants to know of a flow, from the arguments of ``flow`` or ``compare``."""
+    names = ("rtol", "atol", "t_end", "stationary", "engine", "draws")
+    return {**{name: given[name] for name in names}, "stream": as_stream(given["seed"])}
 
 
 def start_of(where: str, task: Any, start: Any, kind: Any) -> Any:

@@ -8,9 +8,10 @@ one call after another. JAX computes in float32 unless ``jax_enable_x64`` is set
 
 from __future__ import annotations
 
+import inspect
 from functools import partial
 from importlib import import_module
-from typing import Any, Callable, Tuple
+from typing import Any, Callable, Dict, Tuple
 
 import numpy as np
 
@@ -25,6 +26,10 @@ from .types import Length, MeasureLike, whole
 jax: Any = import_module("jax")
 jnp: Any = import_module("jax.numpy")
 
+# One call after another under vmap; JAX 0.4.34 gave the option a new name and later dropped the old one.
+NEW = "vmap_method" in inspect.signature(jax.pure_callback).parameters
+SEQUENTIAL: Dict[str, Any] = {"vmap_method": "sequential"} if NEW else {"vectorized": False}
+
 __all__ = ["attention", "layer_risk", "mean_square_error", "risk", "tilted_mean"]
 
 
@@ -35,7 +40,7 @@ def _host(f: Callable[..., Any], like: Any, *arguments: Any) -> Any:
         found = f(*[np.asarray(value, dtype=np.float64) for value in values])
         return np.asarray(found, dtype=like.dtype).reshape(like.shape)
 
-    return jax.pure_callback(call, jax.ShapeDtypeStruct(like.shape, like.dtype), *arguments, vectorized=False)
+    return jax.pure_callback(call, jax.ShapeDtypeStruct(like.shape, like.dtype), *arguments, **SEQUENTIAL)
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(0,))

@@ -18,7 +18,7 @@ from .keywords import known_keywords, renamed
 from .prompts import Estimate
 from .random import Stream, as_stream
 from .recorded import Recorded
-from .results import Curve, Curves, Result, fields_of, register_tuple
+from .results import Curve, Curves, Result, compared, fields_of, register_tuple
 from .tables import Rows
 from .types import Array, ArrayLike, Length, as_array, whole
 
@@ -68,6 +68,7 @@ def _check_means(where: str, means: Optional[ArrayLike], means_law: str) -> None
         raise ArgumentError(f"{where}: means_law is {means_law!r}, which draws means, expected \"fixed\" beside means")
 
 
+@compared
 class ContextDraw(NamedTuple):
     """One draw of a task beyond regression: query z [D], target [m], E[target | law, z] [m] and a prompt [n,D].
 
@@ -382,7 +383,11 @@ class LayerGradient(_LayerGradient, Result):
 
     def _table(self) -> Rows:
         parts = {"gradient": self.gradient, "std_error": self.std_error}
-        return Rows({"what": name, "U": part.U, "V": part.V, "W": part.W} for name, part in parts.items())
+        return Rows({"what": name, "risk": getattr(self.risk, side), "U": part.U, "V": part.V, "W": part.W}
+                    for (name, part), side in zip(parts.items(), ("value", "std_error")))
+
+    def _axes(self) -> List[str]:
+        return ["what"]
 
     def __repr__(self) -> str:
         return f"LayerGradient({self.risk!r}, {len(_matrices('U', self.gradient.U))} heads)"

@@ -13,7 +13,7 @@ from .outlets import Out, outlet, without
 from .progress import Progress
 from .results import Curve, Curves, Result
 from .tables import Rows
-from .icl import AnyTask, Readout, balanced_start, start_of
+from .icl import AnyTask, Readout, Task, balanced_start, flow_options, start_of
 from .layers import ContextTask, Layer, LayerGradient, layer_parts, layer_risk, small_layer
 from .prompts import Estimate
 from .random import Stream, as_stream
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @overload
 def risk(
-    task: Union[AnyTask, ContextTask], at: Union[Readout, Attention, Sequence[Readout], Layer], length: Length, *, kind: str = "softmax",
+    task: Task, at: Union[Readout, Attention, Sequence[Readout], Layer], length: Length, *, kind: str = "softmax",
     engine: str = "auto", draws: int = 4000, seed: Union[Stream, int] = 0, gradient: Literal[False] = False,
 ) -> Estimate: ...
 @overload
@@ -40,7 +40,7 @@ def risk(
 ) -> LayerGradient: ...
 @renamed(stream="seed")
 def risk(
-    task: Union[AnyTask, ContextTask],
+    task: Task,
     at: Union[Readout, Attention, Sequence[Readout], Layer],
     length: Length,
     *,
@@ -127,18 +127,14 @@ class Comparison(Result):
 
 @renamed(stream="seed")
 def compare(
-    task: Union[AnyTask, ContextTask],
+    task: Task,
     lengths: Iterable[Length],
     *,
     start: Union[None, Readout, Layer] = None,
     kinds: Sequence[str] = ("softmax", "linear"),
     eps: Sequence[float] = (),
-    parametrisation: str = "UV",
-    family: str = "full",
-    t_end: float = float("inf"),
-    rtol: float = 1e-8,
-    atol: float = 1e-10,
-    stationary: float = 1e-9,
+    parametrisation: str = "UV", family: str = "full",
+    t_end: float = float("inf"), rtol: float = 1e-8, atol: float = 1e-10, stationary: float = 1e-9,
     engine: str = "auto",
     draws: int = 4000,
     seed: Union[Stream, int] = 0,
@@ -170,10 +166,7 @@ def compare(
     """
     lengths, kinds, eps = list(lengths), list(kinds), list(eps)
     given = without(locals())
-    options: Dict[str, Any] = {
-        "rtol": rtol, "atol": atol, "t_end": t_end, "stationary": stationary,
-        "engine": engine, "draws": draws, "stream": as_stream(seed),
-    }
+    options = flow_options(given)
     with outlet("icl compare", "compare", given, out=out, progress=progress, seed=seed) as where:
         if isinstance(task, ContextTask):
             if kinds != ["softmax", "linear"]:

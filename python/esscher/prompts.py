@@ -11,12 +11,13 @@ import numpy as np
 from . import _esscher
 from .attention import Attention
 from .errors import ArgumentError, CapabilityError
+from .grids import Shapes
 from .keywords import helpful, renamed
 from .measures import Measure, Mixture, measure
 from .recorded import Recorded
 from .results import Result, register_tuple
 from .random import Stream, as_stream
-from .types import Array, ArrayLike, Length, MeasureLike, whole
+from .types import Array, ArrayLike, Length, MeasureLike, PromptLike, whole
 
 if TYPE_CHECKING:
     from .gradients import PromptGradients, ScoreGradients
@@ -204,6 +205,9 @@ class Attended(Result):
     weights: Dict[str, float]
     engine: str
 
+    def _shapes(self) -> Shapes:
+        return {"output": ("coordinate",), "std_error": ("coordinate",), "weights": ("part",)}
+
     def __repr__(self) -> str:
         parts = ", ".join(f"{name} {weight:.4g}" for name, weight in list(self.weights.items())[:4])
         more = ", .." if len(self.weights) > 4 else ""
@@ -212,7 +216,7 @@ class Attended(Result):
 
 @renamed(stream="seed")
 def attend(
-    prompt: Union[Prompt, MeasureLike],
+    prompt: PromptLike,
     attention: Attention,
     z: ArrayLike,
     length: Optional[Length] = None,
@@ -298,7 +302,7 @@ def universal(L: Length, tau: float, *, gradient: Literal[True]) -> Tuple[Univer
 @overload
 def universal(
     L: Length,
-    tau: Union[Prompt, MeasureLike],
+    tau: PromptLike,
     attention: Attention,
     z: ArrayLike,
     *,
@@ -307,12 +311,12 @@ def universal(
 ) -> ScoreFunctions: ...
 @overload
 def universal(
-    L: Length, tau: MeasureLike, attention: Attention, z: ArrayLike, *, gradient: Literal[True]
+    L: Length, tau: PromptLike, attention: Attention, z: ArrayLike, *, gradient: Literal[True]
 ) -> Tuple[ScoreFunctions, ScoreGradients]: ...
 @helpful
 def universal(
     L: Length,
-    tau: Union[float, Prompt, MeasureLike],
+    tau: Union[float, PromptLike],
     attention: Optional[Attention] = None,
     z: Optional[ArrayLike] = None,
     *,
@@ -340,7 +344,7 @@ def universal(
     >>> round(es.universal(100, es.Gaussian([[1.0]]), T, [1.0]).H, 8)
     0.02553848
 
-    Their gradients in z, U, K, Q, mean, cov and score_scale are those of Gaussian tokens:
+    Their gradients in z, U, K, Q, mean, cov and score_scale:
 
     >>> u, slope = es.universal(100, es.Gaussian([[1.0]]), T, [1.0], gradient=True)
     >>> round(slope.H.cov[0, 0], 6)
@@ -349,8 +353,8 @@ def universal(
     if attention is not None or z is not None or not isinstance(tau, (int, float, np.number)):
         if attention is None or z is None:
             raise ArgumentError("universal: expected attention and z beside a law of tokens")
-        if gradient and (needle is not None or isinstance(tau, Prompt)):
-            raise CapabilityError("universal: gradients are those of Gaussian tokens, without a needle and not of a Prompt")
+        if gradient and needle is not None:
+            raise CapabilityError("universal: the weight of a needle has no gradient; ask without a needle")
         found = ScoreFunctions(*_esscher.score_functions(tau, attention, z, L, needle))
         if not gradient:
             return found
@@ -377,21 +381,20 @@ def _gaussian_universal(L: Length, tau: float, gradient: bool) -> Union[Universa
 
 
 @overload
-def expected_output(measure: Union[Prompt, MeasureLike], attention: Attention, z: ArrayLike, length: Length) -> Array: ...
+def expected_output(measure: PromptLike, attention: Attention, z: ArrayLike, length: Length) -> Array: ...
 @overload
 def expected_output(
-    measure: Union[Prompt, MeasureLike], attention: Attention, z: ArrayLike, length: Length, *, cotangent: ArrayLike
+    measure: PromptLike, attention: Attention, z: ArrayLike, length: Length, *, cotangent: ArrayLike
 ) -> Tuple[Array, PromptGradients]: ...
 @helpful
 def expected_output(
-    measure: Union[Prompt, MeasureLike], attention: Attention, z: ArrayLike, length: Length, *, cotangent: Optional[ArrayLike] = None
+    measure: PromptLike, attention: Attention, z: ArrayLike, length: Length, *, cotangent: Optional[ArrayLike] = None
 ) -> Union[Array, Tuple[Array, PromptGradients]]:
     """E[T_hat(z)] [dv] over prompts of this length, of a law or a ``Prompt`` with a score law; at ``inf`` the limit.
 
     A ``Prompt`` without a limit has the value at which it saturates instead.
 
-    With a cotangent g [dv] the gradients of <g, E[T_hat(z)]> follow, in z, U, V, K, Q, mean, cov and score_scale
-    (Gaussian tokens).
+    With a cotangent g [dv] the gradients of <g, E[T_hat(z)]> follow, in z, U, V, K, Q, mean, cov and score_scale.
 
     A finite prompt shrinks the operator: for N(0,G) it is (1 - H) V G U z.
 
@@ -403,8 +406,6 @@ def expected_output(
     found = _esscher.expected_output(measure, attention, z, length)
     if cotangent is None:
         return found
-    if isinstance(measure, Prompt):
-        raise CapabilityError("expected_output: gradients are those of Gaussian tokens, not of a Prompt")
     from .gradients import output_gradient
 
     return found, output_gradient(measure, attention, z, length, cotangent)
@@ -412,32 +413,30 @@ def expected_output(
 
 @overload
 def mean_square_error(
-    measure: Union[Prompt, MeasureLike], attention: Attention, z: ArrayLike, length: Length, *, metric: str = "output",
+    measure: PromptLike, attention: Attention, z: ArrayLike, length: Length, *, metric: str = "output",
     engine: str = "auto", replicates: int = 256, seed: Union[Stream, int] = 0, gradient: Literal[False] = False,
 ) -> Estimate: ...
 @overload
 def mean_square_error(
-    measure: Union[Prompt, MeasureLike], attention: Attention, z: ArrayLike, length: Length, *, metric: str = "output",
+    measure: PromptLike, attention: Attention, z: ArrayLike, length: Length, *, metric: str = "output",
     engine: str = "auto", replicates: int = 256, seed: Union[Stream, int] = 0, gradient: Literal[True],
 ) -> Tuple[Estimate, PromptGradients]: ...
 @renamed(stream="seed")
 def mean_square_error(
-    measure: Union[Prompt, MeasureLike],
+    measure: PromptLike,
     attention: Attention,
     z: ArrayLike,
     length: Length,
     *,
     metric: str = "output",
-    engine: str = "auto",
-    replicates: int = 256,
-    seed: Union[Stream, int] = 0,
+    engine: str = "auto", replicates: int = 256, seed: Union[Stream, int] = 0,
     gradient: bool = False,
 ) -> Union[Estimate, Tuple[Estimate, PromptGradients]]:
     """E|X_hat - X|^2 over prompts of this length, at one query z [d]; X is the output or a gradient.
 
     metric: "output", "grad_v", "grad_u", "grad_k" or "grad_q". engine: "exact" (no sampling),
     "sampled" (scores drawn, exact in law), "direct" (whole tokens), or "auto", the first that serves. With ``gradient``
-    its derivatives in z, U, V, K, Q, mean, cov and score_scale follow (Gaussian tokens, metric "output").
+    its derivatives in z, U, V, K, Q, mean, cov and score_scale follow, for the metric "output" by the exact engine.
 
     >>> import numpy as np, esscher as es
     >>> T = es.Attention(U=np.eye(1))
@@ -450,10 +449,10 @@ def mean_square_error(
     )
     if not gradient:
         return found
-    if metric != "output" or found.engine != "exact" or isinstance(measure, Prompt):
+    if metric != "output" or found.engine != "exact":
         raise CapabilityError(
             f'mean_square_error: metric {metric} by the engine {found.engine} has no exact gradient; use metric="output" '
-            "and Gaussian tokens"
+            "and a law that the exact engine serves"
         )
     from .gradients import error_gradient
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from . import _esscher
 from .charts import AXES, WORDS, Charted, Spec, lines
 from .errors import FileError
+from .grids import PARAMETERS, Shapes, dataset
 from .tables import Row, Rows, flat, module
 
 Path = Union[str, "os.PathLike[str]"]
@@ -130,6 +131,14 @@ class Result(Charted):
         """Columns of the table that span a grid; empty if there is none."""
         return []
 
+    def _grid(self) -> Rows:
+        """The rows of the Dataset, which may have arrays that a data frame has no place for."""
+        return self._table()
+
+    def _shapes(self) -> Shapes:
+        """Names of the axes of columns that are arrays."""
+        return PARAMETERS
+
     def _curves(self) -> Optional[Curves]:
         """The picture, or None."""
         return None
@@ -139,11 +148,17 @@ class Result(Charted):
         return self._table().to_pandas()
 
     def to_xarray(self) -> Any:
-        """An xarray Dataset over the axes of the grid; needs pandas and xarray."""
-        xarray = module("xarray", "to_xarray")
-        axes = [axis for axis in self._axes() if axis in self._table().columns]
-        frame = self.to_pandas()
-        return xarray.Dataset.from_dataframe(frame.set_index(axes) if axes else frame)
+        """An xarray Dataset over the axes of the grid, with axes for arrays; needs pandas and xarray.
+
+        >>> import numpy as np, esscher as es
+        >>> T, mu = es.Attention(U=np.eye(2)), es.Gaussian(np.eye(2))
+        >>> u, slope = es.universal(100, mu, T, [1.0, 0.0], gradient=True)
+        >>> grid = slope.to_xarray()
+        >>> grid["U"].dims, round(float(grid["U"].sel(function="H")[0, 0]), 4)
+        (('function', 'token', 'query'), 0.0436)
+        """
+        rows = self._grid()
+        return dataset(rows, [axis for axis in self._axes() if axis in rows.columns], self._shapes())
 
     def chart(self) -> Spec:
         """The picture as a Vega-Lite specification, with its data."""
@@ -251,10 +266,27 @@ def _encode(value: Any) -> Any:
 _TUPLES: Dict[str, Any] = {}
 
 
-def register_tuple(cls: Any) -> Any:
-    """Decorator of a NamedTuple that results hold, so that files can."""
-    _TUPLES[cls.__name__] = cls
+def same(one: Any, other: Any) -> bool:
+    """Equality of values that may hold arrays: one truth value, where == of arrays has one per entry."""
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return isinstance(one, type(other)) and np.array_equal(one, other)
+    if isinstance(one, (list, tuple)):
+        alike = isinstance(other, (list, tuple)) and isinstance(one, tuple) == isinstance(other, tuple)
+        return alike and len(one) == len(other) and all(same(a, b) for a, b in zip(one, other))
+    return bool(one == other)
+
+
+def compared(cls: Any) -> Any:
+    """Decorator of a NamedTuple of arrays, so that == has one truth value."""
+    cls.__eq__ = same
+    cls.__ne__ = lambda one, other: not same(one, other)
     return cls
+
+
+def register_tuple(cls: Any) -> Any:
+    """Decorator of a NamedTuple that results hold, so that files can; it may have arrays."""
+    _TUPLES[cls.__name__] = cls
+    return compared(cls)
 
 
 def _decode(value: Any) -> Any:
@@ -299,4 +331,4 @@ def read_result(path: Path) -> Result:
         raise FileError(f"{where}: expected a result written by save() ({type(error).__name__}: {error})") from error
 
 
-__all__ = ["Curve", "Curves", "Result", "Row", "fields_of", "read_result", "register_tuple", "sizes"]
+__all__ = ["Curve", "Curves", "Result", "Row", "compared", "fields_of", "read_result", "register_tuple", "same", "sizes"]

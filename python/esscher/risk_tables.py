@@ -8,9 +8,9 @@ from typing import Any, Dict, Iterable, List, Mapping, Sequence, Union
 import numpy as np
 
 from .errors import ArgumentError
-from .icl import AnyTask, Readout
+from .icl import Readout, Task
 from .keywords import renamed
-from .layers import ContextTask, Layer
+from .layers import Layer
 from .models import risk
 from .random import Stream
 from .results import Curve, Curves, Result
@@ -64,7 +64,7 @@ class RiskTable(Result):
 
 @renamed(stream="seed")
 def risk_table(
-    task: Union[AnyTask, ContextTask],
+    task: Task,
     models: Mapping[Length, Model],
     lengths: Iterable[Length],
     *,

@@ -1,4 +1,5 @@
-"""Derivatives that the bridges to PyTorch and JAX share, as NumPy functions."""
+"""Derivatives that the bridges to PyTorch and JAX share, as NumPy functions. Third cumulants and Hessians of risks have no
+formula; they are differences (differences.py)."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from typing import Any, Callable, Dict, List, Tuple, Union
 import numpy as np
 
 from . import _esscher
+from .differences import STENCIL, along
 from .gradients import RiskFunction, tables
 from .icl import Readout
 from .layers import ContextTask
@@ -17,16 +19,6 @@ from .types import Array, Length
 
 # A risk and its gradient as a function of all parameters in one vector.
 FlatRisk = Callable[[Array], Tuple[float, Array]]
-
-# Central differences of order 8, for the derivatives that have no formula: third cumulants, and Hessians of risks. The
-# functions are analytic on the scale of the step, so the error is that of rounding, about 1e-11 of their size.
-STENCIL = ((1, 4 / 5), (2, -1 / 5), (3, 4 / 105), (4, -1 / 280))
-
-
-def along(f: Callable[[float], Any], step: float) -> Any:
-    """f'(0)."""
-    return sum(c * (f(j * step) - f(-j * step)) for j, c in STENCIL) / step
-
 
 def tilted_mean_rows(mu: Measure, a: Array) -> Array:
     """m_a [n,d] at tilts a [n,d]."""

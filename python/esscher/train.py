@@ -7,7 +7,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Union
 
 from . import _esscher
 from .errors import ArgumentError
-from .icl import AnyTask, Readout, start_of
+from .icl import Readout, Task, start_of
 from .keywords import renamed
 from .layers import ContextTask, Layer, layer_of, layer_parts, small_layer
 from .outlets import Out, outlet, without
@@ -88,7 +88,7 @@ def _layer_start(task: ContextTask, start: Any, kind: str, heads: int, init: str
 
 @renamed(model="kind")
 def train(
-    task: Union[AnyTask, ContextTask],
+    task: Task,
     length: Length,
     steps: int,
     *,

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from .errors import ArgumentError, DimensionError
 
 if TYPE_CHECKING:
-    from ._esscher import Measure, Stream
+    from ._esscher import Measure, Prompt, Stream
 
 Array = npt.NDArray[np.float64]
 
@@ -101,3 +101,6 @@ class UserMeasure(Protocol):
 
 # Whatever is accepted where a law of tokens is wanted; an array [n,d] is a finite prompt.
 MeasureLike = Union["Measure", UserMeasure, ArrayLike]
+
+# The same, or a ``Prompt``, which says more about its tokens.
+PromptLike = Union["Prompt", MeasureLike]

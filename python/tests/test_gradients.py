@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import esscher as es
+from user_laws import Coin
 
 RNG = np.random.default_rng(3)
 B = RNG.normal(size=(3, 3))
@@ -112,14 +113,124 @@ def test_a_risk_has_derivatives_in_keys_queries_and_values():
         es.risk(TASK, es.Attention(U=np.eye(4)), 10)
 
 
+COV = PARAMETERS["cov"][:2, :2]
+LAWS = {
+    "sphere": es.Sphere(2, 1.3),
+    "ball": es.Ball(2, 1.2),
+    "coins": es.Rademacher(2),
+    "cube": es.Uniform(2),
+    "laplace": es.Laplace(2, 0.5),
+    "student": es.Student(6.0, COV),
+    "categorical": np.array([[1.0, -0.5, 0.3], [0.2, 1.0, -1.0]]) @ es.Categorical([0.5, 0.2, 0.3]),
+    "prompt of tokens": es.Empirical(RNG.normal(size=(7, 2))),
+    "two clusters": es.Mixture([0.3, 0.7], [es.Gaussian(COV, [1.0, 0.0]), es.Gaussian(0.5 * COV)]),
+    "mixture": es.Mixture([0.3, 0.7], [es.Gaussian(COV, [0.5, 0.0]), es.Ball(2)]),
+    "affine": np.array([[1.0, 0.4], [0.0, 0.8]]) @ es.Sphere(2) + np.array([0.3, -0.2]),
+    "product": es.Product([es.Gaussian([[0.7]]), es.Rademacher(1)]),
+    "sum": es.Rademacher(2) + es.Sphere(2, 0.5),
+    "elliptical": es.Elliptical(COV, [0.5, 1.5], [0.4, 0.6]),
+    "single index": es.SingleIndex([[1.0]], [1.0], "tanh", 0.1),
+}
+NEEDLES = es.Prompt(
+    [es.Group(es.Sphere(2), count=4, bias=0.3), es.Rademacher(2)], given=[[1.0, 0.5]], sink_logits=[0.2], include_query=True,
+)
+PROMPTS = {
+    "needles": NEEDLES,
+    "given": es.Prompt(es.Ball(2), given=[[0.5, 1.0], [-1.0, 0.2]]),
+    "alibi": es.Prompt(es.Gaussian(COV), bias={"kind": "alibi", "slope": 0.2}),
+}
+SMALL_HEAD = {name: 0.6 * RNG.normal(size=shape) for name, shape in (("K", (2, 2)), ("Q", (2, 2)), ("V", (3, 2)), ("z", 2))}
+OUT = RNG.normal(size=3)
+
+
+def number(what, law, length, gradient=False, **changed):
+    """One number of a finite prompt of any law, or its gradients."""
+    p = {**SMALL_HEAD, "score_scale": 0.9, **changed}
+    head, z = es.Attention(K=p["K"], Q=p["Q"], V=p["V"], score_scale=float(p["score_scale"])), p["z"]
+    if what == "error":
+        found = es.mean_square_error(law, head, z, length, gradient=gradient)
+        return found[1] if gradient else found.value
+    if what == "output":
+        found = es.expected_output(law, head, z, length, **({"cotangent": OUT} if gradient else {}))
+        return found[1] if gradient else OUT @ found
+    found = es.universal(length, law, head, z, gradient=gradient)
+    return getattr(found[1] if gradient else found, what)
+
+
+@pytest.mark.parametrize("name", [*LAWS, *PROMPTS])
+@pytest.mark.parametrize("what", ["error", "output", "H", "M1", "M2c", "free_energy", "entropy"])
+def test_gradients_of_every_law_of_the_exact_engine(what, name):
+    """In every parameter of the head, by differences of another order and step; the law by moving and stretching it."""
+    law = {**LAWS, **PROMPTS}[name]
+    if what in ("error", "M2c") and name == "student":
+        return  # there is no limit to be near
+    for length in (6, 300):
+        found = number(what, law, length, gradient=True)
+        for parameter in ("z", "K", "Q", "V", "score_scale"):
+            at = np.asarray({**SMALL_HEAD, "score_scale": 0.9}[parameter])
+            direction = RNG.normal(size=at.shape)
+            by_hand = difference(lambda x: number(what, law, length, **{parameter: x}), at, direction, 1e-3)
+            claimed = np.sum(getattr(found, parameter) * direction)
+            size = abs(number(what, law, length))
+            assert claimed == pytest.approx(by_hand, rel=2e-6, abs=1e-7 * size), (parameter, length)
+        if name in PROMPTS:
+            assert found.mean is None and found.cov is None
+            continue
+        moved = difference(lambda t: number(what, law + t * np.array([0.7, -0.4]), length), 0.0, 1.0, 2e-3)
+        assert found.mean @ [0.7, -0.4] == pytest.approx(moved, rel=2e-6, abs=1e-7 * size)
+        m, turn = law.mean, np.array([[0.3, 0.5], [0.5, -0.8]])
+        values, E = np.linalg.eigh(law.tilted_cov([0.0, 0.0]))
+        B = E @ ((E.T @ turn @ E) / np.add.outer(values, values)) @ E.T  # symmetric, B G + G B = turn
+
+        def stretched(t):
+            A = np.eye(2) + t * B
+            return number(what, A @ law + (m - A @ m), length)
+
+        by_hand = difference(stretched, 0.0, 1.0, 2e-3)
+        assert np.sum(found.cov * turn) == pytest.approx(by_hand, rel=2e-6, abs=1e-7 * size), length
+
+
+@pytest.mark.parametrize("length", [1, 20, 10**6, es.inf])
+def test_the_gradients_of_any_law_are_those_of_formulas_for_gaussian_tokens(length):
+    from esscher import law_gradients as any_law
+    from esscher.gradients import _pulled
+
+    head = es.Attention(U=0.5 * B[:2, :2], V=SMALL_HEAD["V"])
+    mu, z = es.Gaussian(COV, [0.4, -0.2]), SMALL_HEAD["z"]
+    subject = any_law.Subject(mu, head, z)
+    pairs = [
+        (es.expected_output(mu, head, z, length, cotangent=OUT)[1], any_law.output_slopes(subject, length, OUT)),
+        (es.mean_square_error(mu, head, z, length, gradient=True)[1], any_law.error_slopes(subject, length)),
+    ]
+    if length != es.inf:
+        slopes = es.universal(length, mu, head, z, gradient=True)[1]
+        pairs += [(getattr(slopes, name), one) for name, one in zip(("H", "M1", "M2c", "free_energy", "entropy"), any_law.score_slopes(subject, length))]
+    for formula, found in pairs:
+        again = _pulled(head, z, found)
+        for name in ("z", "U", "V", "mean", "cov", "score_scale"):
+            expected = np.asarray(getattr(formula, name))
+            scale = np.abs(expected).max()
+            np.testing.assert_allclose(getattr(again, name), expected, rtol=1e-7, atol=1e-7 * scale + 1e-12, err_msg=name)
+
+
+def test_a_query_of_zero_and_a_law_without_a_full_covariance():
+    head, flat = es.Attention(U=np.eye(2)), es.Affine([0.0, 0.0], [[1.0], [2.0]], es.Rademacher(1))
+    value, slope = es.expected_output(es.Sphere(2), head, [0.0, 0.0], 9, cotangent=[1.0, 0.0])
+    by_hand = difference(lambda h: es.expected_output(es.Sphere(2), head, [h, 0.0], 9)[0], 0.0, 1.0, 1e-2)
+    assert slope.z == pytest.approx([by_hand, 0.0], abs=1e-9) and not slope.U.any()
+    slope = es.expected_output(flat, head, [0.3, 0.1], 9, cotangent=[1.0, 0.0])[1]
+    assert slope.cov is None and slope.mean.tolist() == [1.0, 0.0]
+    assert es.mean_square_error(es.Sphere(2), head, [1.0, 0.0], es.inf, gradient=True)[1].z.tolist() == [0.0, 0.0]
+
+
 def test_what_has_no_gradient_says_so():
     with pytest.raises(es.CapabilityError, match="without a needle"):
         es.universal(10, es.Gaussian([[1.0]]), es.Attention(U=[[1.0]]), [1.0], gradient=True, needle=1.0)
-    with pytest.raises(es.CapabilityError, match="gradients need Gaussian tokens"):
-        es.universal(10, es.Sphere(2), es.Attention(U=np.eye(2)), [1.0, 0.0], gradient=True)
     head = es.Attention(U=np.eye(2))
-    with pytest.raises(es.CapabilityError, match="gradients need Gaussian tokens"):
-        es.mean_square_error(es.Sphere(2), head, [1.0, 0.0], 10, gradient=True)
+    with pytest.raises(es.CapabilityError, match="direct"):
+        es.universal(10, Coin(2), head, [1.0, 0.0], gradient=True)
+    with pytest.raises(es.CapabilityError, match="engine direct has no exact gradient"):
+        es.mean_square_error(Coin(2), head, [1.0, 0.0], 10, gradient=True)
     with pytest.raises(es.CapabilityError, match="no exact gradient"):
         es.mean_square_error(es.Gaussian(np.eye(2)), head, [1.0, 0.0], 10, metric="grad_u", gradient=True)
     with pytest.raises(es.CapabilityError, match="several heads have no formula"):

@@ -26,9 +26,9 @@ class StandIn:
             self.shape, self.dtype = tuple(shape), dtype
 
     @staticmethod
-    def pure_callback(f, like, *arguments, vectorized):
+    def pure_callback(f, like, *arguments, **option):
         """Host arrays in; one array of the promised shape and dtype out. It has no derivative of its own."""
-        assert vectorized is False and all(torch.is_tensor(x) for x in arguments)
+        assert all(torch.is_tensor(x) for x in arguments)
         found = f(*[x.detach().numpy() for x in arguments])
         assert isinstance(found, np.ndarray) and found.shape == like.shape
         assert torch.as_tensor(found).dtype == like.dtype
@@ -46,6 +46,18 @@ class StandIn:
             return torch.autograd.grad(f(x), x, create_graph=True)[0]
 
         return slope
+
+
+def before_0_4_34(f, like, *arguments, vectorized=False, **kwargs):
+    """The signature of older versions: other keywords are arguments of the function."""
+    assert vectorized is False and not kwargs, kwargs
+    return StandIn.pure_callback(f, like, *arguments)
+
+
+def since_0_4_34(f, like, *arguments, vmap_method=None, **kwargs):
+    """Later ones: without a method there is no vmap, and the older word is an argument of the function."""
+    assert vmap_method == "sequential" and not kwargs, (vmap_method, kwargs)
+    return StandIn.pure_callback(f, like, *arguments)
 
 
 class CustomVjp:
@@ -93,15 +105,16 @@ def numpy_functions():
     return found
 
 
-@pytest.fixture
-def jax(monkeypatch):
+@pytest.fixture(params=[since_0_4_34] if real is None else [None])
+def jax(monkeypatch, request):
     """(jax, esscher.jax, how arrays are made)."""
     if real is not None:
         real.config.update("jax_enable_x64", True)
         return real, importlib.import_module("esscher.jax"), real.numpy.asarray
     fake = types.ModuleType("jax")
-    for name in ("ShapeDtypeStruct", "pure_callback", "custom_vjp", "grad"):
+    for name in ("ShapeDtypeStruct", "custom_vjp", "grad"):
         setattr(fake, name, getattr(StandIn, name))
+    fake.pure_callback = request.param
     monkeypatch.setitem(sys.modules, "jax", fake)
     monkeypatch.setitem(sys.modules, "jax.numpy", numpy_functions())
     monkeypatch.delitem(sys.modules, "esscher.jax", raising=False)
@@ -134,6 +147,7 @@ def check(jax, array, f, x, rel=1e-6):
     assert second == pytest.approx(along(lambda s: float(first(x + s * v))), rel=10 * rel, abs=1e-7)
 
 
+@pytest.mark.parametrize("jax", [before_0_4_34, since_0_4_34] if real is None else [None], indirect=True)
 def test_attention_on_measures(jax):
     jx, ej, array = jax
     U, V = 0.5 * np.eye(2) + 0.1, RNG.normal(size=(2, 2))

@@ -56,7 +56,10 @@ VALUES = (
     "estimate", "universal", "risk gradient", "several heads", "risk of factors", "score functions", "layer gradient", "gradients",
     "head gradients",
 )
-PICTURES = ["concentration", "slow", "flow", "compare", "train", "heads", "sweep", "moments", "optimum", "risk table", "risks"]
+PICTURES = [
+    "concentration", "slow", "flow", "compare", "train", "heads", "sweep", "moments", "optimum", "risk table", "risks", "kept", "scaling",
+    "token law",
+]
 
 
 def same(a, b):
@@ -109,6 +112,98 @@ def test_frames(name):
     assert len(frame) >= 1 and "ci" not in frame.columns
 
 
+@pytest.mark.parametrize("name", RESULTS)
+def test_every_number_of_every_result_is_in_its_grid(name):
+    """Single numbers, arrays over axes of their own, and parts by name, at the place of their row."""
+    result = RESULTS[name]
+    rows, axes, grid = result._grid(), [axis for axis in result._axes() if axis in result._grid().columns], result.to_xarray()
+    assert set(grid.dims) >= set(axes) and not any(grid[column].dtype == object for column in grid if is_wide(rows, column))
+    compared = 0
+    for i, row in enumerate(rows):
+        at = grid.sel({axis: row[axis] for axis in axes}) if axes else grid if len(rows) == 1 else grid.isel(index=i)
+        for column, value in row.items():
+            if column in axes or column == "ci" or value is None:
+                continue
+            if isinstance(value, (bool, int, float, np.ndarray)) or is_wide(rows, column):
+                expected = list(value.values()) if isinstance(value, dict) else value
+                np.testing.assert_array_equal(np.asarray(at[column], dtype=float), np.asarray(expected, dtype=float))
+                compared += 1
+    assert compared >= 1
+
+
+def is_wide(rows, column):
+    """Whether all values of a column are arrays of one shape."""
+    shapes = {np.shape(row.get(column)) for row in rows if row.get(column) is not None}
+    values = [row.get(column) for row in rows if row.get(column) is not None]
+    return len(shapes) == 1 and values and all(isinstance(v, np.ndarray) for v in values)
+
+
+def test_arrays_of_results_have_axes_with_names():
+    D = 3
+    for name, dims in {
+        "score gradients": {"U": ("function", "token", "query"), "cov": ("function", "token", "token_2"), "z": ("function", "query")},
+        "prompt gradients": {"U": ("token", "query"), "V": ("output", "token"), "score_scale": ()},
+        "risk gradient": {"U": ("what", "token", "query"), "r": ("what", "token"), "prompt_cov": ("what", "feature", "feature_2")},
+        "several heads": {"U": ("what", "head", "token", "query"), "score_scale": ("what", "head")},
+        "risk of factors": {"K": ("what", "score", "token"), "Q": ("what", "score", "query")},
+        "head gradients": {"U": ("head", "token", "query"), "z": ("query",), "O": ("output", "value")},
+        "attended": {"weights": ("part",), "output": ("coordinate",)},
+        "flow": {"theta": ("t", "parameter"), "risk": ("t",)},
+        "optimum": {"U": ("L", "token", "query")},
+    }.items():
+        grid = RESULTS[name].to_xarray()
+        assert {column: grid[column].dims for column in dims} == dims, name
+    assert RESULTS["several heads"].to_xarray().sizes["token"] == D
+    assert "K" not in RESULTS["prompt gradients"].to_xarray()  # a head that was given by U has none
+    attended = RESULTS["attended"]
+    assert float(attended.to_xarray()["weights"].sel(part="gaussian")) == attended.weights["gaussian"]
+
+
+def test_rows_that_no_axis_tells_apart_are_refused():
+    twice = es.Sweep(["n"], es.Rows([{"n": 1, "value": 2.0}, {"n": 1, "value": 3.0}]))
+    with pytest.raises(es.ArgumentError, match="two rows have the same n"):
+        twice.to_xarray()
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_every_result_shows_itself(name):
+    """A picture in every form, or none in any: then a table where there are rows, and an error that says so."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib.figure import Figure
+
+    result = RESULTS[name]
+    bundle = result._repr_mimebundle_()
+    assert bundle["text/plain"] == repr(result) and bundle["text/html"]
+    if result.chart():
+        assert name in PICTURES and result.plot(Figure().subplots()).lines and "<svg" in bundle["image/svg+xml"]
+        return
+    assert name not in PICTURES and "image/svg+xml" not in bundle
+    assert ("<table>" in bundle["text/html"]) == (len(result.to_pandas()) > 1)
+    with pytest.raises(TypeError, match=f"{type(result).__name__} has no picture; to_pandas"):
+        result.plot()
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_results_that_compare_by_what_they_hold(name):
+    """One truth value, also where arrays are inside."""
+    result = RESULTS[name]
+    assert (result == copy.deepcopy(result)) in (True, False) and (result != copy.deepcopy(result)) in (True, False)
+    assert result == result and result != RESULTS["flow"] and not (result == RESULTS["flow"])
+
+
+def test_tuples_of_arrays_compare_by_what_they_hold():
+    at = es.balanced_start(TASK)
+    assert at == copy.deepcopy(at) and not (at != copy.deepcopy(at)) and at != es.Readout(at.U, at.r + 1)
+    assert LAYER == copy.deepcopy(LAYER) and LAYER != es.Layer(LAYER.U + 1, LAYER.V)
+    draw = TASK.draw(0, 5)
+    assert draw == TASK.draw(0, 5) and draw != TASK.draw(1, 5) and draw != TASK.draw(0, 6)
+    assert RESULTS["layer gradient"] == copy.deepcopy(RESULTS["layer gradient"])
+    assert RESULTS["gradients"] == copy.deepcopy(RESULTS["gradients"]) and RESULTS["gradients"] != RESULTS["head gradients"]
+    assert RESULTS["head gradients"] == copy.deepcopy(RESULTS["head gradients"])
+
+
 def test_results_without_a_picture_show_their_rows_in_a_notebook():
     page = RESULTS["claims"]._repr_mimebundle_()["text/html"]
     assert page.count("<tr>") == 1 + len(RESULTS["claims"].rows) and "multiplies the risk by 4" in page
@@ -133,7 +228,7 @@ def test_grids():
     assert float(grid["value"].sel(metric="grad_u", L=100)) == row.value
     sweep = RESULTS["sweep"].to_xarray()
     assert sweep["M1"].shape == (2, 3) and float(sweep["M1"].sel(L=100, tau=2.0)) == es.universal(100, 2.0).M1
-    assert RESULTS["flow"].to_xarray().dims == {"t": len(RESULTS["flow"].t)}
+    assert RESULTS["flow"].to_xarray().dims == {"t": len(RESULTS["flow"].t), "parameter": 12}
     twins = RESULTS["compare"].to_xarray()
     assert float(twins["limiting_risk"].sel(model="linear", L=100)) == RESULTS["compare"].rows[2].limiting_risk
 

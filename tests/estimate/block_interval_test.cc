@@ -48,8 +48,8 @@ TEST(BlockInterval, CoversAsOftenAsItSays) {
   };
   std::uint64_t first = 500;
   int n_record = 0;
-  for (const auto& [n, rho, sigma] :
-       {Case{256, 0, 0.5}, Case{1024, 0, 0.5}, Case{512, 0.3, 1}, Case{1024, 0.9, 0.5}}) {
+  for (const auto& [n, rho, sigma] : {Case{256, 0, 0.5}, Case{1024, 0, 0.5}, Case{512, 0.3, 1},
+                                      Case{1024, 0.9, 0.5}, Case{1024, 0.95, 0.5}}) {
     const Coverage c = coverage(n, rho, sigma, 1000, first++);
     testing::record_coverage(n_record++, "KL over blocks of text",
                              "lognormal, rho " + brief(rho) + ", sigma " + brief(sigma),

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <boost/math/distributions/binomial.hpp>
 #include <cmath>
 #include <functional>
@@ -183,6 +184,45 @@ TEST(Causes, SharesAndKappaHaveTheirIntervals) {
   input.dominant = 0.5;
   input.dependence->low = 0.9;
   EXPECT_THAT(causes_text(cause_rows(input, Stream(1))), HasSubstr("no departure"));
+}
+
+// One half after the other, by the statistic itself.
+TEST(Causes, TheErrorOfAKurtosisIsItsSpreadOverHalves) {
+  const Index n = 40 * kCauseBlocks;
+  const Matrix s = random_matrix(Stream(90), n, 5).array() + 3;
+  double sum = 0, squares = 0;
+  int halves = 0;
+  for (unsigned half = 0; half < 1U << kCauseBlocks; ++half) {
+    if (std::popcount(half) != kCauseBlocks / 2) continue;
+    Matrix kept(n / 2, s.cols());
+    Index used = 0;
+    for (Index b = 0; b < kCauseBlocks; ++b) {
+      if ((half >> b & 1U) == 0) continue;
+      kept.middleRows(40 * used++, 40) = s.middleRows(40 * b, 40);
+    }
+    const double value = median_kurtosis(kept);
+    sum += value;
+    squares += value * value;
+    ++halves;
+  }
+  const double variance = squares / halves - std::pow(sum / halves, 2);
+  EXPECT_EQ(halves, 252);
+  EXPECT_TRUE(testing::close(median_kurtosis_error(s), std::sqrt(variance), 1e-9));
+}
+
+// Over prompts, the error is that of the kurtosis. Blocks left out one at a time say a quarter more.
+TEST(Causes, TheErrorOfAKurtosisIsNeitherTooLargeNorTooSmall) {
+  const Matrix a = random_matrix(Stream(81, 1), kQueries, kWidth, 0.7);
+  constexpr int kPrompts = 1000;
+  double sum = 0, squares = 0, stated = 0;
+  for (int r = 0; r < kPrompts; ++r) {
+    const Matrix s = gaussian(Stream(91).split(r), 600) * a.transpose();
+    const double value = median_kurtosis(s);
+    sum += value / kPrompts;
+    squares += value * value / kPrompts;
+    stated += std::pow(median_kurtosis_error(s), 2) / kPrompts;
+  }
+  EXPECT_NEAR(std::sqrt(stated / (squares - sum * sum)), 1.05, 0.1);
 }
 
 using testing::Coverage;

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "esscher/estimate/autocorrelation.h"
+#include "esscher/estimate/quantile.h"
 #include "esscher/heads/diagnose.h"
 #include "esscher/measure/gaussian.h"
 #include "esscher/measure/stationary.h"
@@ -29,20 +31,67 @@ Matrix autoregression(double rho, Index d, Index n, const Stream& stream) {
 TEST(KeyDependence, IntervalsHoldTheKappaOfAnAutoregression) {
   for (const Index d : {1, 4}) {
     int held = 0, apart = 0;
-    double width = 0;
+    std::vector<double> widths;
     for (std::uint64_t r = 0; r < 200; ++r) {
       const Matrix keys = autoregression(0.5, d, 1000, Stream(7, r));
       const KeyDependence found = *key_dependence(head_of(keys));
       held += found.low <= 3 && 3 <= found.high ? 1 : 0;
       const KeyDependence alone = *key_dependence(head_of(random_matrix(Stream(8, r), 1000, d)));
       apart += alone.low <= 1 && 1 <= alone.high ? 1 : 0;
-      width += (found.high - found.low) / 200;
+      widths.push_back(found.high - found.low);
     }
     EXPECT_GE(held, 174) << d;  // five binomial errors below 95 %
     EXPECT_GE(apart, 174) << d;
-    // 2 * 1.96 kappa sqrt(2 (2 * 15 + 1)/1000) for the window of 5 kappa = 15.
-    EXPECT_TRUE(testing::close(width, 2 * 1.96 * 3 * std::sqrt(0.062), 0.1)) << d;
+    // Chi-square of 1000/(2 * 15 + 1 - 3) = 35.7 degrees of freedom, for the window of 5 kappa = 15,
+    // around 3: 35.7/54.2 to 35.7/21.1 of it.
+    EXPECT_TRUE(testing::close(median(widths), 3 * 35.7 * (1 / 21.1 - 1 / 54.2), 0.1)) << d;
   }
+}
+
+// A share of the variance of a sum of autocovariances goes with that of the keys, which divides it.
+TEST(KeyDependence, TheErrorOfKappaIsItsSpreadOverPrompts) {
+  constexpr int kPrompts = 3000;
+  double sum = 0, squares = 0, stated = 0;
+  for (std::uint64_t r = 0; r < kPrompts; ++r) {
+    const Autocorrelation found = autocorrelation(autoregression(0.5, 1, 1500, Stream(15, r)));
+    sum += found.kappa / kPrompts;
+    squares += found.kappa * found.kappa / kPrompts;
+    stated += std::pow(found.std_error / found.kappa, 2) / kPrompts;
+  }
+  EXPECT_NEAR(std::sqrt(stated / (squares / (sum * sum) - 1)), 1.02, 0.035);
+}
+
+// Few effective keys make kappa skewed: an interval of as much on either side misses above it three
+// times as often as it should, and below it never.
+TEST(KeyDependence, IntervalsMissOnEitherSideAlike) {
+  constexpr int kPrompts = 600;
+  int above = 0, below = 0;
+  for (std::uint64_t r = 0; r < kPrompts; ++r) {
+    const KeyDependence found =
+        *key_dependence(head_of(autoregression(0.8, 1, 1500, Stream(12, r))));
+    above += found.high < 9 ? 1 : 0;
+    below += found.low > 9 ? 1 : 0;
+  }
+  // 15 of 600 expected on either side, four binomial errors around it.
+  EXPECT_LE(above, 30);
+  EXPECT_LE(below, 30);
+  EXPECT_GE(above, 2);
+  EXPECT_GE(below, 2);
+}
+
+// Neighbours that repel each other have a kappa below 1, and the window sees more noise than that.
+TEST(KeyDependence, KeysThatRepelTheirNeighboursAreNotTakenForCertain) {
+  int held = 0;
+  for (std::uint64_t r = 0; r < 200; ++r) {
+    const KeyDependence found =
+        *key_dependence(head_of(autoregression(-0.3, 1, 600, Stream(13, r))));
+    held += found.low <= 0.7 / 1.3 && 0.7 / 1.3 <= found.high ? 1 : 0;
+  }
+  EXPECT_GE(held, 190);
+}
+
+TEST(KeyDependence, FewKeysLeaveALowerBound) {
+  EXPECT_TRUE(std::isinf(key_dependence(head_of(autoregression(0.8, 1, 100, Stream(14))))->high));
 }
 
 // The mean that is subtracted lowers every autocovariance by the variance of the mean, kappa/n.

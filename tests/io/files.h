@@ -12,6 +12,9 @@
 
 namespace esscher::testing {
 
+// What the files of tests/data/io hold.
+inline const Matrix kA = (Matrix(2, 3) << 1.5, -2.25, 3, 4, 5e-3, -6).finished();
+
 inline std::filesystem::path data_file(const std::string& name) {
   return std::filesystem::path(source_dir()) / "tests/data/io" / name;
 }

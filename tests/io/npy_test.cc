@@ -17,9 +17,8 @@ namespace {
 using testing::data_file;
 using testing::file_error;
 using ::testing::HasSubstr;
+using testing::kA;
 using testing::little_endian;
-
-const Matrix kA = (Matrix(2, 3) << 1.5, -2.25, 3, 4, 5e-3, -6).finished();
 
 std::string npy(const std::string& header, const std::string& data, int major = 1) {
   return std::string("\x93NUMPY") + static_cast<char>(major) + '\0' +

@@ -9,6 +9,7 @@
 #include "esscher/report/report.h"
 #include "esscher/report/vega_lite.h"
 #include "esscher/store/run.h"
+#include "tests/report/demo_row.h"
 
 namespace {
 
@@ -167,30 +168,13 @@ Json section_others() {
                                           .slider_values = {0, 1, 10, 100}})}}}}};
 }
 
-struct DemoRow {
-  std::int64_t L = 0;
-  std::string metric;
-  double value = 0;
-  double std_error = 0;
-  std::string engine = "sampled";
-
-  template <class Row, class Column>
-  static void columns(Row& row, Column&& column) {
-    column("L", row.L, "tokens", "length of the prompt");
-    column("metric", row.metric, "", "what is measured");
-    column("value", row.value, "", "its value");
-    column("std_error", row.std_error, "", "its standard error");
-    column("engine", row.engine, "", "how prompts were averaged");
-  }
-};
-
 void fill(esscher::Run& run, std::uint64_t rows) {
   const esscher::Stream stream(3, 3);
   std::vector<esscher::FinishedCell> cells;
   std::vector<std::string> keys;
   const std::uint64_t per_cell = 100;
   for (std::uint64_t i = 0; i < rows; i += per_cell) {
-    std::vector<DemoRow> block;
+    std::vector<esscher::testing::DemoRow> block;
     for (std::uint64_t j = i; j < std::min(rows, i + per_cell); ++j) {
       block.push_back({.L = static_cast<std::int64_t>(j) + 1,
                        .metric = j % 3 == 0 ? "output" : "grad_v",
@@ -199,10 +183,11 @@ void fill(esscher::Run& run, std::uint64_t rows) {
     }
     const std::string key = "block=" + std::to_string(i);
     keys.push_back(key);
-    const std::string text = esscher::rows_text(esscher::table_of(std::span<const DemoRow>(block)));
+    const std::string text =
+        esscher::rows_text(esscher::table_of(std::span<const esscher::testing::DemoRow>(block)));
     cells.push_back({key, text, 0.01, "sampled"});
   }
-  run.declare(keys, esscher::columns_of<DemoRow>());
+  run.declare(keys, esscher::columns_of<esscher::testing::DemoRow>());
   run.commit(cells);
 }
 

@@ -10,33 +10,20 @@
 #include "esscher/report/html.h"
 #include "esscher/report/page_json.h"
 #include "esscher/report/vega_lite.h"
+#include "tests/report/demo_row.h"
 #include "tests/store/temporary.h"
 
 namespace esscher {
 namespace {
 
+using testing::DemoRow;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using testing::Temporary;
 
-struct SmallRow {
-  std::int64_t L = 0;
-  std::string metric;
-  double value = 0;
-  double std_error = 0;
-
-  template <class Row, class Column>
-  static void columns(Row& row, Column&& column) {
-    column("L", row.L, "tokens", "length of the prompt");
-    column("metric", row.metric, "", "what is measured");
-    column("value", row.value, "", "its value");
-    column("std_error", row.std_error, "", "its standard error");
-  }
-};
-
 Run small_run(const Temporary& tmp, int rows = 5) {
   auto run = Run::create_or_resume(tmp / "a", {"demo", "x = 1 # <b>\n", 3});
-  std::vector<SmallRow> all;
+  std::vector<DemoRow> all;
   for (int i = 1; i <= rows; ++i) {
     all.push_back({.L = i,
                    .metric = i % 2 == 0 ? "odd" : "even",

@@ -9,14 +9,15 @@
 #include "esscher/simd/targets.h"
 #include "esscher/tilt/detail/tilt_slow.h"
 #include "tests/testing.h"
+#include "tests/tilt/targets.h"
 
 namespace esscher {
 namespace {
 
 using testing::close;
-
-template <class T>
-constexpr double kEps = std::numeric_limits<T>::epsilon();
+using testing::kEps;
+using testing::on_every_target;
+using testing::Reals;
 
 template <class T>
 std::vector<T> normals(std::uint64_t seed, Index n, Index d, double scale = 1, double centre = 0) {
@@ -30,7 +31,6 @@ std::vector<T> normals(std::uint64_t seed, Index n, Index d, double scale = 1, d
 
 template <class T>
 class Many : public ::testing::Test {};
-using Reals = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(Many, Reals);
 
 template <class T>
@@ -51,17 +51,13 @@ void compare(Index q, Index n, Index dk, Index dv, std::span<const T> bias, doub
 
 TYPED_TEST(Many, EveryShapeOnEveryTarget) {
   using T = TypeParam;
-  for (const std::string& target : simd::supported_targets()) {
-    simd::force_target(target);
-    ASSERT_EQ(tilt_target(), target);
-    SCOPED_TRACE(target);
+  on_every_target([&] {
     for (const Index q : {1, 2, 5, 6, 7, 16, 17, 33, 64, 65}) {
       for (const Index n : {1, 5, 6, 95, 96, 97, 200}) compare<T>(q, n, 5, 7, {}, 0);
     }
     for (Index d = 1; d <= 35; d += 2) compare<T>(9, 50, d, 36 - d, {}, 0);
     compare<T>(3, kTiltLeaf + 100, 4, 4, {}, 100);
-  }
-  simd::force_target("");
+  });
 }
 
 // Query i of a causal mask is a query on the first n - q + i + 1 tokens.
@@ -83,14 +79,11 @@ void compare_causal(Index q, Index n, Index d, double centre) {
 
 TYPED_TEST(Many, CausalQueriesSeeTheirPrefix) {
   using T = TypeParam;
-  for (const std::string& target : simd::supported_targets()) {
-    simd::force_target(target);
-    SCOPED_TRACE(target);
+  on_every_target([&] {
     for (const Index n : {1, 2, 7, 95, 96, 97, 130}) compare_causal<T>(n, n, 3, 0);
     for (const Index q : {1, 5, 64, 65, 100}) compare_causal<T>(q, 200, 9, 5);
     compare_causal<T>(70, kTiltLeaf + 30, 2, 0);  // the mask crosses the border of a leaf
-  }
-  simd::force_target("");
+  });
   const auto x = normals<T>(5, 4, 3);
   const Rows<T> rows(x.data(), 4, 3);
   EXPECT_THROW(tilt_causal<T>(rows, rows.slice(0, 3), rows.slice(0, 3)), ArgumentError);
@@ -125,17 +118,14 @@ TYPED_TEST(Many, ProductsOnEveryTarget) {
   using T = TypeParam;
   std::vector<T> bias(150, T(0));
   for (std::size_t l = 0; l < 110; ++l) bias[l] = -std::numeric_limits<T>::infinity();
-  for (const std::string& target : simd::supported_targets()) {
-    simd::force_target(target);
-    SCOPED_TRACE(target);
+  on_every_target([&] {
     for (const Index q : {1, 7, 33, 65}) {
       for (const Index n : {1, 5, 96, 200}) compare_product<T>(q, n, 6, {}, 0, 0);
     }
     for (Index d = 1; d <= 35; d += 3) compare_product<T>(5, 100, d, {}, 0, 1);
     compare_product<T>(9, 150, 4, bias, 0, 0);
     compare_product<T>(3, kTiltLeaf + 100, 4, {}, 10, 2);
-  }
-  simd::force_target("");
+  });
 }
 
 TYPED_TEST(Many, RowsDoNotDependOnOtherQueries) {

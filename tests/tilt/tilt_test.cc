@@ -10,14 +10,15 @@
 #include "esscher/simd/targets.h"
 #include "esscher/tilt/detail/tilt_slow.h"
 #include "tests/testing.h"
+#include "tests/tilt/targets.h"
 
 namespace esscher {
 namespace {
 
 using testing::close;
-
-template <class T>
-constexpr double kEps = std::numeric_limits<T>::epsilon();
+using testing::kEps;
+using testing::on_every_target;
+using testing::Reals;
 
 // [n,d] tokens around `centre` with unit spread, `offset` elements into their buffer.
 template <class T>
@@ -43,20 +44,8 @@ std::vector<T> direction(std::uint64_t seed, Index d, double length) {
   return a;
 }
 
-template <class Body>
-void on_every_target(const Body& body) {
-  for (const std::string& target : simd::supported_targets()) {
-    simd::force_target(target);
-    ASSERT_EQ(tilt_target(), target);
-    SCOPED_TRACE(target);
-    body();
-  }
-  simd::force_target("");
-}
-
 template <class T>
 class Tilt : public ::testing::Test {};
-using Reals = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(Tilt, Reals);
 
 template <class T>

@@ -24,8 +24,12 @@ class Subject {
   [[nodiscard]] FlowRecord flow(const Changes& more = {}) const;
   [[nodiscard]] LinearRegressionTask task(const Changes& more = {}) const;
   [[nodiscard]] Length length() const;
-  // The risk of the heads that training ends with; `steps` of the short version.
-  [[nodiscard]] Estimate trained(std::int64_t steps, Changes more = {}) const;
+  // The heads that training ends with and their risk; `steps` of the short version.
+  struct Trained {
+    std::vector<Readout> heads;
+    Estimate risk;
+  };
+  [[nodiscard]] Trained trained(std::int64_t steps, Changes more = {}) const;
   [[nodiscard]] bool is_full() const { return options_.full; }
   [[nodiscard]] std::uint64_t seed() const { return options_.seed; }
 

@@ -116,34 +116,23 @@ def mean_square_error(
 
 
 class _Risk(torch.autograd.Function):  # type: ignore[misc]
-    """A risk of all parameters in one vector theta [p]."""
+    """A risk of all parameters in one vector theta [p], part 0, or its gradient [p], part 1."""
 
     @staticmethod
-    def forward(ctx: Any, theta: Tensor, f: FlatRisk) -> Tensor:
+    def forward(ctx: Any, theta: Tensor, f: FlatRisk, part: int) -> Tensor:
         ctx.save_for_backward(theta)
-        ctx.f = f
-        return tensor_like(f(to_numpy(theta))[0], theta)
+        ctx.f, ctx.part = f, part
+        return tensor_like(f(to_numpy(theta))[part], theta)
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Any:
-        (theta,) = ctx.saved_tensors
-        return g * _RiskSlope.apply(theta, ctx.f), None
-
-
-class _RiskSlope(torch.autograd.Function):  # type: ignore[misc]
-    @staticmethod
-    def forward(ctx: Any, theta: Tensor, f: FlatRisk) -> Tensor:
-        ctx.save_for_backward(theta)
-        ctx.f = f
-        return tensor_like(f(to_numpy(theta))[1], theta)
-
-    @staticmethod
-    def backward(ctx: Any, g: Tensor) -> Any:
-        """The Hessian is symmetric, so this is the derivative of the gradient along g."""
+        """The Hessian is symmetric, so the second part goes back by the derivative of the gradient along g."""
         (theta,) = ctx.saved_tensors
         f: FlatRisk = ctx.f
+        if ctx.part == 0:
+            return g * _Risk.apply(theta, f, 1), None, None
         product = hessian_times(lambda x: f(x)[1], to_numpy(theta), to_numpy(g))
-        return tensor_like(product, theta), None
+        return tensor_like(product, theta), None, None
 
 
 def risk(
@@ -172,7 +161,7 @@ def risk(
     (torch.Size([3, 3]), torch.Size([3]))
     """
     f = risk_function(task, length, kind=kind, **options) if function is None else function
-    return _Risk.apply(torch.cat([U.reshape(-1), r.reshape(-1)]), flat_risk(f, tuple(U.shape)))
+    return _Risk.apply(torch.cat([U.reshape(-1), r.reshape(-1)]), flat_risk(f, tuple(U.shape)), 0)
 
 
 @helpful
@@ -199,7 +188,7 @@ def layer_risk(
     for u, v in zip(U, V):
         parts += [_rows("U", u, D, D), _rows("V", v, m, D)]
     f = flat_layer_risk(task, kinds, length, draws=draws, engine=engine, seed=seed)
-    return _Risk.apply(torch.cat([part.reshape(-1) for part in parts]), f)
+    return _Risk.apply(torch.cat([part.reshape(-1) for part in parts]), f, 0)
 
 
 def _rows(name: str, x: Tensor, rows: int, cols: int) -> Tensor:
