@@ -6,20 +6,31 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/globals.h"
 #include "esscher/base/cells.h"
 
 namespace esscher::cli {
 
+// One part of the work, where parts are told one by one.
+struct DryRunPart {
+  std::string name;
+  std::int64_t count = 0;
+  std::optional<double> cpu_seconds = {};
+  std::optional<double> memory_bytes = {};
+};
+
 struct DryRun {
   std::string verb;
   std::string what;    // what would be computed, one sentence without its full stop
   std::string engine;  // how, and why so
   std::string unit = "cells";
-  std::int64_t count = 0;                  // of these
-  std::optional<double> cpu_seconds = {};  // of all of them; absent if nobody can tell before
-  std::string basis = {};                  // what the estimate was made from, or why there is none
+  std::int64_t count = 0;                   // of these
+  std::optional<double> cpu_seconds = {};   // of all of them; absent if nobody can tell before
+  std::string basis = {};                   // what the estimate was made from, or why there is none
+  std::optional<double> memory_bytes = {};  // instead of what the probe took
+  std::vector<DryRunPart> parts = {};
 };
 
 // CPU seconds of this process, all threads, that `work` takes.
@@ -35,8 +46,8 @@ double cells_seconds(const Cells<Row>& cells) {
 }
 
 // Text, or with --json the document {"dry_run": true, "verb", "what", "engine", UNIT, "done",
-// "cpu_seconds", "seconds", "threads", "basis", "memory_bytes", "run"}. `done` counts what a run in
-// --out has already.
+// "cpu_seconds", "seconds", "threads", "basis", "memory_bytes", "run"}, and "parts" if there are any.
+// `done` counts what a run in --out has already.
 void print_dry_run(const Globals& globals, const DryRun& plan);
 
 }  // namespace esscher::cli

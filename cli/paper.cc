@@ -9,6 +9,7 @@
 #include "cli/execute.h"
 #include "cli/style.h"
 #include "cli/verbs.h"
+#include "esscher/paper/cost.h"
 #include "esscher/report/page_json.h"
 #include "esscher/report/report.h"
 
@@ -68,16 +69,26 @@ DryRun estimate(const paper::Paper& paper, const paper::Options& options,
   DryRun plan{.verb = "paper",
               .what = fmt::format("the paper {} at size {}", paper.id, name(options.size)),
               .engine = "exact where there is a formula, sampled and trained elsewhere"};
-  std::int64_t sections = 0;
+  plan.cpu_seconds = 0;
   for (const paper::Statement& s : paper.statements) {
     if (!ids.empty() && std::find(ids.begin(), ids.end(), s.id) == ids.end()) continue;
-    plan.count += static_cast<std::int64_t>(s.cells(options).keys.size());
-    ++sections;
+    DryRunPart part{.name = std::string(s.id),
+                    .count = static_cast<std::int64_t>(s.cells(options).keys.size())};
+    if (const auto cost = paper::cost_of(s.id, options.size)) {
+      part.cpu_seconds = cost->cpu_seconds;
+      part.memory_bytes = 1e6 * cost->megabytes;
+      plan.memory_bytes = std::max(plan.memory_bytes.value_or(0), *part.memory_bytes);
+    }
+    plan.cpu_seconds = plan.cpu_seconds && part.cpu_seconds
+                           ? std::optional(*plan.cpu_seconds + *part.cpu_seconds)
+                           : std::nullopt;
+    plan.count += part.count;
+    plan.parts.push_back(std::move(part));
   }
+  const std::size_t sections = plan.parts.size();
   plan.what += fmt::format(", {} section{}", sections, sections == 1 ? "" : "s");
-  plan.basis =
-      "cells differ by a factor of a thousand; on two cores all sections of large-prompts took "
-      "seconds at size tiny, three minutes of CPU time at size quick and many hours at size full";
+  plan.basis = plan.cpu_seconds ? "what its sections took on two cores with AVX-512"
+                                : "some sections take hours at this size and were not measured";
   return plan;
 }
 
@@ -121,8 +132,10 @@ std::string papers_text() {
   std::string text;
   for (const paper::Paper& paper : paper::papers()) {
     text += fmt::format("--which {}: {}\n", paper.id, paper.about);
+    std::size_t width = 0;
+    for (const paper::Statement& s : paper.statements) width = std::max(width, s.id.size());
     for (const paper::Statement& s : paper.statements) {
-      text += fmt::format("  {:<13} {}\n", s.id, s.title);
+      text += fmt::format("  {:<{}}  {}\n", s.id, width, s.title);
     }
   }
   return text;

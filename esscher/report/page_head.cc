@@ -67,7 +67,7 @@ PageTable number_table(const HeadDiagnosis& head) {
                         brief_or_dash(head.tau2_low, 3), brief_or_dash(head.tau2_high, 3)));
   sheet.add("effective sample size",
             fmt::format("{} of {} keys", brief_or_dash(head.ess, 3), head.n));
-  sheet.add("frozen queries, n < e^τ²", brief(100 * head.frozen, 3) + " %");
+  sheet.add("frozen queries, n < exp(τ²)", brief(100 * head.frozen, 3) + " %");
   if (head.kappa) sheet.add("dependence of neighbouring keys, κ", kappa_text(head));
   if (head.score_c) {
     sheet.add("deviation of the scores over √log n",
@@ -248,8 +248,8 @@ std::string kept_beside(const WindowRow& row) {
 PageTable window_table(const HeadDiagnosis& head) {
   PageTable table{
       .title = "Exact window and tail; control: Gaussian keys behind the window, exactly",
-      .sheet = {.columns = {"exact keys", "tail", "lin_c", "control", "lin", "numbers kept",
-                            "multiply-adds"},
+      .sheet = {.columns = {"exact keys", "tail", "error", "control", "error of the whole output",
+                            "numbers kept", "multiply-adds"},
                 .rows = {}}};
   for (const WindowRow& row : *head.window) {
     table.sheet.add(row.w, kept_beside(row), three_digits(row.lin_c),
@@ -268,7 +268,7 @@ Figure window_figure(const HeadDiagnosis& head, const std::string& id, Page& pag
   return {.id = "window-" + id,
           .chart = CurveChart{.data = "window-" + id,
                               .x = {.column = "numbers", .title = "numbers kept", .log = true},
-                              .y = {.column = "error", .title = "error, lin_c"},
+                              .y = {.column = "error", .title = "error", .log = true},
                               .series = "tail",
                               .series_title = "tail",
                               .tooltip = {"w", "tail", "numbers", "error"}},
@@ -307,8 +307,9 @@ std::string words_of(Compression method) {
 PageTable budget_table(const HeadDiagnosis& head) {
   PageTable table{
       .title = "Equal memory, unseen queries",
-      .sheet = {.columns = {"memory, in keys", "method", "lin_c", "standard error", "lin",
-                            "numbers kept", "multiply-adds", "fitted to queries", "best", "Pareto"},
+      .sheet = {.columns = {"memory, in keys", "method", "error of the method", "standard error",
+                            "error of the whole output", "numbers kept", "multiply-adds",
+                            "fitted to queries", "best", "Pareto"},
                 .rows = {}}};
   for (const BudgetRow& row : *head.budget) {
     table.sheet.add(row.budget, words_of(row.method), three_digits(row.lin_c),
@@ -331,17 +332,18 @@ Figure budget_figure(const HeadDiagnosis& head, const std::string& id, Page& pag
     sheet.add(row.numbers, row.lin_c, words_of(row.method), row.budget);
   }
   page.datasets["budget-" + id] = std::move(sheet);
-  return {.id = "budget-" + id,
-          .chart = CurveChart{.data = "budget-" + id,
-                              .x = {.column = "numbers", .title = "numbers kept", .log = true},
-                              .y = {.column = "error", .title = "error on unseen queries, lin_c"},
-                              .series = "method",
-                              .series_title = "method",
-                              .tooltip = {"method", "memory", "numbers", "error"}},
-          .caption =
-              "Error on unseen queries against memory, of the methods that nothing of the "
-              "same memory beats somewhere. " +
-              sentence(head.budget_verdict.value_or(""))};
+  return {
+      .id = "budget-" + id,
+      .chart = CurveChart{.data = "budget-" + id,
+                          .x = {.column = "numbers", .title = "numbers kept", .log = true},
+                          .y = {.column = "error", .title = "error on unseen queries", .log = true},
+                          .series = "method",
+                          .series_title = "method",
+                          .tooltip = {"method", "memory", "numbers", "error"}},
+      .caption =
+          "Error on unseen queries against memory, of the methods that nothing of the "
+          "same memory beats somewhere. " +
+          sentence(head.budget_verdict.value_or(""))};
 }
 
 }  // namespace

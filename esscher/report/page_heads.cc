@@ -131,7 +131,7 @@ void add_map(const std::vector<HeadDiagnosis>& heads, Page& page) {
     }
     cells.push_back({.name = head.name, .value = error, .text = head.verdict});
   }
-  auto map = layer_map(page, "map", cells, "smallest lin_c",
+  auto map = layer_map(page, "map", cells, "smallest error of the head",
                        "The smallest error of a head by its limit or by a window with a tail that "
                        "keeps at most half of the numbers; the tooltip has the verdict.");
   if (map) page.sections.front().figures.push_back(std::move(*map));

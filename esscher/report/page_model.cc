@@ -11,10 +11,11 @@ namespace esscher {
 namespace {
 
 PageTable effect_table(const std::vector<EffectRow>& rows) {
-  PageTable table{.title = "One row per replacement; a click on a column sorts",
-                  .sheet = {.columns = {"replaced", "KL", "low", "high", "change in nats", "top-1",
-                                        "error", "Wₒ error", "numbers kept", "bytes in float32"},
-                            .rows = {}}};
+  PageTable table{
+      .title = "One row per replacement; a click on a column sorts",
+      .sheet = {.columns = {"replaced", "KL", "low", "high", "change in nats", "top-1",
+                            "error of heads", "Wₒ error", "numbers kept", "bytes in float32"},
+                .rows = {}}};
   for (const EffectRow& row : rows) {
     table.sheet.add(row.plan, row.kl, row.kl_low, row.kl_high, row.nats_replaced - row.nats,
                     row.top1, row.error, row.wo_error, row.state, 4 * row.state);
@@ -25,7 +26,7 @@ PageTable effect_table(const std::vector<EffectRow>& rows) {
 PageTable layer_table(const EffectRow& plan) {
   PageTable table{
       .title = "Layers with the whole plan in force",
-      .sheet = {.columns = {"layer", "heads replaced", "error", "Wₒ error"}, .rows = {}}};
+      .sheet = {.columns = {"layer", "heads replaced", "error of heads", "Wₒ error"}, .rows = {}}};
   for (const LayerRow& row : plan.layers) {
     table.sheet.add(row.layer, row.replaced, row.error, row.wo_error);
   }
@@ -43,7 +44,7 @@ PageTable plan_table(const std::vector<HeadEffectRow>& heads,
                      const std::map<std::string, double>& kl) {
   PageTable table{.title = "Heads of the plan",
                   .sheet = {.columns = {"head", "verdict", "exact keys", "of them first keys",
-                                        "heavy keys", "tail", "error"},
+                                        "heavy keys", "tail", "error of the head"},
                             .rows = {}}};
   if (!kl.empty()) table.sheet.columns.push_back("KL if replaced alone");
   for (const HeadEffectRow& row : heads) {
@@ -92,18 +93,24 @@ Figure select_figure(const std::vector<EffectRow>& rows, Page& page) {
               rows[i].kl, rows[i].error);
   }
   page.datasets["select"] = std::move(sheet);
+  // Costs of heads differ by orders of magnitude; a logarithm shows them unless one costs nothing.
+  const bool logs = std::all_of(rows.begin() + 1, rows.end(), [](const EffectRow& row) {
+    return row.kl > 0 && row.wo_error > 0;
+  });
   const auto least =
       std::min_element(rows.begin() + 1, rows.end(),
                        [](const EffectRow& a, const EffectRow& b) { return a.kl < b.kl; });
   return {
       .id = "select",
-      .chart = ScatterChart{.data = "select",
-                            .x = {.column = "wo_error", .title = "Wₒ-weighted error"},
-                            .y = {.column = "kl", .title = "KL to the original, nats per token"},
-                            .series = "layer",
-                            .series_title = "layer",
-                            .label = "head",
-                            .tooltip = {"head", "wo_error", "kl", "error"}},
+      .chart =
+          ScatterChart{
+              .data = "select",
+              .x = {.column = "wo_error", .title = "Wₒ-weighted error", .log = logs},
+              .y = {.column = "kl", .title = "KL to the original, nats per token", .log = logs},
+              .series = "layer",
+              .series_title = "layer",
+              .label = "head",
+              .tooltip = {"head", "wo_error", "kl", "error"}},
       .caption = fmt::format("One point per head, replaced alone. Heads at the bottom left cost "
                              "least, {} least of all "
                              "(KL {:.3g}).",

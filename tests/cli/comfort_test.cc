@@ -116,13 +116,42 @@ TEST_F(Comfort, DryRunSaysWhatWouldRun) {
     const Outcome got = run(std::string(other.arguments) + " --dry-run --json");
     ASSERT_EQ(got.code, 0) << other.arguments << got.err;
     EXPECT_GT(got.json().at(other.says).get<int>(), 0) << other.arguments;
-    // What the sections of the paper took elsewhere is told in words.
-    const bool is_measured = !std::string(other.arguments).starts_with("paper");
+    // The longest sections of the paper were not measured.
+    const bool is_measured = std::string(other.arguments) != "paper --full";
     EXPECT_EQ(got.json().at("cpu_seconds").is_number(), is_measured) << other.arguments;
     EXPECT_GT(got.json().at("memory_bytes").get<double>(), 1e6) << other.arguments;
     EXPECT_FALSE(got.json().at("engine").get<std::string>().empty()) << other.arguments;
   }
   EXPECT_THAT(run("icl train -s task.dim=2 --dry-run").out, ContainsRegex("checkpoints +[0-9]+\n"));
+}
+
+// Each section of the paper has its seconds and its memory, and the whole is their sum and their maximum.
+TEST_F(Comfort, DryRunOfThePaperTellsEachSection) {
+  const Outcome text = run("paper --dry-run");
+  ASSERT_EQ(text.code, 0) << text.err;
+  EXPECT_THAT(text.out, ContainsRegex("lemma-2.1 +[0-9]+ cells +[0-9.]+ s of CPU +[0-9.]+ MB\n"));
+  for (const char* which : {"large-prompts", "temperature", "general", "mixtures"}) {
+    for (const char* size : {"tiny", "quick"}) {
+      const Json plan =
+          run(std::string("paper --which ") + which + " --size " + size + " --dry-run --json")
+              .json();
+      double seconds = 0, memory = 0;
+      std::int64_t cells = 0;
+      for (const Json& part : plan.at("parts")) {
+        ASSERT_TRUE(part.at("cpu_seconds").is_number()) << part;
+        seconds += part.at("cpu_seconds").get<double>();
+        memory = std::max(memory, part.at("memory_bytes").get<double>());
+        cells += part.at("cells").get<std::int64_t>();
+        EXPECT_GT(part.at("memory_bytes").get<double>(), 1e6) << part;
+      }
+      EXPECT_EQ(plan.at("cells"), cells);
+      EXPECT_DOUBLE_EQ(plan.at("cpu_seconds").get<double>(), seconds);
+      EXPECT_EQ(plan.at("memory_bytes").get<double>(), memory);
+    }
+  }
+  const Json one = run("paper --section lemma-2.1 --section prop-3.1 --dry-run --json").json();
+  ASSERT_EQ(one.at("parts").size(), 2u);
+  EXPECT_EQ(one.at("parts")[1].at("name"), "prop-3.1");
 }
 
 double seconds_of_children() {

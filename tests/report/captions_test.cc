@@ -225,11 +225,10 @@ TEST(Captions, SchedulesAreSaidAtTheirLongestPrompt) {
   const auto row = [](double L, const std::string& schedule, double H, double crossover) {
     return ScalingRow{.L = L, .schedule = schedule, .H = H, .crossover_H = crossover};
   };
-  const Page page = scaling_page(ScoreModel::gaussian(1),
-                                 {row(100, "none", 0.5, 0.5), row(1e4, "none", 0.125, 0.15),
-                                  row(1e4, "log", 0.0625, 0.0625)},
-                                 {{.schedule = "none", .change = ScalingChange::freezes, .L = 200}},
-                                 3);
+  const Page page = scaling_page(
+      ScoreModel::gaussian(1),
+      {row(100, "none", 0.5, 0.5), row(1e4, "none", 0.125, 0.15), row(1e4, "log", 0.0625, 0.0625)},
+      {{.schedule = "none", .change = ScalingChange::freezes, .L = 200}}, 3);
   EXPECT_THAT(caption(page, "participation"),
               HasSubstr("At L = 1e+04 it is 0.125 (none), 0.0625 (log). Dashed: the one formula "
                         "for all phases, here within 20 %."));
@@ -237,8 +236,8 @@ TEST(Captions, SchedulesAreSaidAtTheirLongestPrompt) {
 }
 
 TEST(Captions, TokensSayHowFarTheLongestPromptIs) {
-  const Page page = sphere_page({{.L = 100, .H = 0.5, .predicted_H = 0.25},
-                                 {.L = 1000, .H = 0.375, .predicted_H = 0.25}});
+  const Page page = sphere_page(
+      {{.L = 100, .H = 0.5, .predicted_H = 0.25}, {.L = 1000, .H = 0.375, .predicted_H = 0.25}});
   EXPECT_EQ(page.lead, "At L = 1000 no number is further than 0.12 from its limit.");
 }
 
@@ -274,6 +273,13 @@ TEST(Captions, ModelsNameTheCheapestAndTheDearestHead) {
   EXPECT_THAT(caption(page, "map-kl"), HasSubstr("misses L0.H0 most (KL 0.25)."));
   const auto text = std::ranges::find(page.sections, "plan", &Section::id)->text;
   EXPECT_THAT(text, HasSubstr("1 of 2 heads are replaced; 1 of them"));
+  // A column "error" would be taken for the standard error of the column before it.
+  for (const PageTable& table : page.sections.front().tables) {
+    EXPECT_THAT(table.sheet.columns, Not(::testing::Contains("error"))) << table.title;
+  }
+  EXPECT_TRUE(std::get<ScatterChart>(figure(page, "select").chart).y.log);
+  const Page none = model_page({plan, effect("L0.H0", 0.25), effect("L0.H1", 0)});
+  EXPECT_FALSE(std::get<ScatterChart>(figure(none, "select").chart).y.log);
 }
 
 }  // namespace

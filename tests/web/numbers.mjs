@@ -34,6 +34,8 @@ equal("minus signs", charts.tickTexts([-2, 0, 2], false), ["−2", "0", "2"]);
 const [low, high] = charts.axisEnds([10, 1000], { log: true });
 holds("padding of a log axis", low < 10 && low > 7 && high > 1000 && high < 1400);
 holds("a far theory does not flatten the data", charts.axisEnds([1, 10], { log: true, extra: [1e9] })[1] < 30);
+holds("a band is seen", charts.axisEnds([1, 10], { log: true, bands: [0.1, 100] })[1] > 100);
+holds("a far band does not flatten the data", charts.axisEnds([1, 10], { log: true, bands: [1e9] })[1] < 500);
 holds("a near line is seen", charts.axisEnds([1, 10], { log: true, lines: [0.2] })[0] < 0.2);
 holds("a far line is not", charts.axisEnds([1, 10], { log: true, lines: [1e-9] })[0] > 0.5);
 holds("positive data do not show negative numbers", charts.axisEnds([0.01, 1], {})[0] >= 0);

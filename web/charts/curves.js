@@ -45,6 +45,14 @@
     return [`${several(out.length, "value").replace(/^o/, "O")} ${out.length === 1 ? "lies" : "lie"} outside the axes (${range}).`];
   }
 
+  // A band that the axis does not show as a whole: of a logarithm, below zero too.
+  function bandNote(rows, y) {
+    const above = rows.some((row) => row._high > y.ends[1]);
+    const below = rows.some((row) => row._low !== null && row._low < y.ends[0]);
+    if (!above && !below) return [];
+    return [`The band goes on ${above && below ? "above and below" : above ? "above" : "below"} the axes.`];
+  }
+
   function tooltipOf(chart, columns) {
     return (chart.tooltip?.length ? chart.tooltip : columns).filter(Boolean)
       .map((column) => ({ field: field(column), title: charts.pretty(column), format: undefined }));
@@ -224,7 +232,7 @@
     const refs = (axis) => (chart.references ?? []).filter((line) => line.axis === axis).map((line) => line.value);
     const xEnds = charts.axisEnds(read.rows.map((row) => row._x), { ...chart.x, lines: refs("x"), extra: theory.map((row) => row._x), share: 0.12 });
     const seen = { ...chart.y, lines: refs("y"), share: 0.3,
-      extra: [...theory.map((row) => row._y), ...read.rows.flatMap((row) => [row._low, row._high])] };
+      extra: theory.map((row) => row._y), bands: read.rows.flatMap((row) => [row._low, row._high]) };
     let yEnds = charts.axisEnds(read.rows.map((row) => row._y), seen);
     // A prediction that would lie outside as a whole is treated as a line: seen unless it is far away.
     const inside = (y) => y >= yEnds[0] && y <= yEnds[1];
@@ -255,7 +263,7 @@
     const inner = Math.max(120, Math.floor(room - probe.widest - 28 - 15 * probe.lines - margin));
     const frame = { width: inner, height, theme, y: probe, x: charts.axisOf(chart.x, xEnds, inner, { horizontal: true, theme }) };
     frame.labels = labelled.length > 0 ? endLabels(rows, styles, frame) : [];
-    notes.push(...outsideNote(rows, frame.x, frame.y));
+    notes.push(...outsideNote(rows, frame.x, frame.y), ...bandNote(read.rows, frame.y));
 
     const switchable = !chart.facet && !chart.quiet && Boolean(legends.colour);
     const base = { autosize: { type: "pad" }, config: {}, usermeta: undefined };

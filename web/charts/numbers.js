@@ -103,8 +103,8 @@
 
   // The ends of an axis. `values` must be seen. `lines` are seen unless they are further away than the
   // span of the values, `extra` may widen the axis by a share of its span, so that a far theory or a
-  // wide band does not flatten the data. Nothing lies on the frame.
-  function axisEnds(values, { log = false, min = null, max = null, lines = [], extra = [], share = 0.25, pad = 0.045 } = {}) {
+  // wide band does not flatten the data, and `bands` by more of it. Nothing lies on the frame.
+  function axisEnds(values, { log = false, min = null, max = null, lines = [], extra = [], bands = [], share = 0.25, pad = 0.045 } = {}) {
     const to = log ? Math.log10 : (x) => x;
     const from = log ? (x) => 10 ** x : (x) => x;
     const usable = (x) => typeof x === "number" && Number.isFinite(x) && (!log || x > 0) &&
@@ -120,10 +120,12 @@
     for (const x of lines.filter(usable).map(to)) {
       if (x >= lowest - 1.3 * span && x <= highest + 1.3 * span) (low = Math.min(low, x)), (high = Math.max(high, x));
     }
-    for (const x of others) {
-      low = Math.min(low, Math.max(x, lowest - share * span));
-      high = Math.max(high, Math.min(x, highest + share * span));
-    }
+    const widen = (x, part) => {
+      low = Math.min(low, Math.max(x, lowest - part * span));
+      high = Math.max(high, Math.min(x, highest + part * span));
+    };
+    for (const x of others) widen(x, share);
+    for (const x of bands.filter(usable).map(to)) widen(x, 1.5);
     const room = pad * (high - low);
     const ends = [from(low - room), from(high + room)];
     // All data on one side of zero: the padding does not cross it.
