@@ -6,8 +6,9 @@
 //   train_step_bench --gradient N SETTING    mean and error of the first gradient over N batches
 //   train_step_bench --curve N RATE SETTING  mean and error of the loss curve over N runs
 //
-// SETTING is L HEADS D BATCH FEATURES. The last three run on one thread and print JSON for
-// bench/against_torch/train_step.py.
+// SETTING is L HEADS D BATCH FEATURES, where FEATURES may also be denoising or classification:
+// layers with a residual on prompts of a mixture, in the entries of their matrices. The last three
+// run on one thread and print JSON for bench/against_torch/train_step.py.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -21,6 +22,8 @@
 
 #include "esscher/base/parallel.h"
 #include "esscher/json/json.h"
+#include "esscher/task/classification.h"
+#include "esscher/task/denoising.h"
 #include "esscher/training/trainer.h"
 
 namespace {
@@ -38,18 +41,55 @@ void step(benchmark::State& state, ModelKind model, int threads) {
   set_thread_count(0);
 }
 
+// Four clusters on a sphere of radius 2, or two classes, with means that every prompt draws.
+ContextTask mixture_task(const std::string& name, Index d) {
+  if (name == "denoising") {
+    DenoisingTask task;
+    task.means = {.law = MeansLaw::sphere, .fixed = {}, .count = 4, .dim = d, .scale = 2};
+    task.gamma = 0.5;
+    task.xi = 0.5;
+    return denoising_task(task);
+  }
+  ClassificationTask task;
+  task.means = {.law = MeansLaw::gaussian, .fixed = {}, .count = 2, .dim = d, .scale = 1};
+  task.cov = Matrix::Identity(d, d);
+  return classification_task(task);
+}
+
+LayerModel mixture_model(const std::string& name, Index heads, Index d) {
+  const ContextTask task = mixture_task(name, d);
+  const Stream draw(3);
+  std::uint64_t next = 0;
+  const auto matrix = [&](Index rows) {
+    Matrix out(rows, task.token_dim);
+    for (double& x : out.reshaped()) x = 0.3 * draw.normal(next++);
+    return out;
+  };
+  Layer start{matrix(task.out_dim), {}};
+  for (Index h = 0; h < heads; ++h) {
+    start.heads.push_back({ModelKind::softmax, matrix(task.token_dim), matrix(task.out_dim)});
+  }
+  return {.task = task, .start = start};
+}
+
 // The authors' setting with another length, number of heads, dimension, batch or law of features.
 TrainConfig read_setting(char** words) {
   TrainConfig config = TrainConfig::authors(ModelKind::softmax, std::atoll(words[0]));
   config.heads = std::atoll(words[1]);
   const Index d = std::atoll(words[2]);
+  config.batch = std::atoll(words[3]);
+  const std::string features = words[4];
+  if (features == "denoising" || features == "classification") {
+    config.layer = mixture_model(features, config.heads, d);
+    config.optimizer.learning_rate = 1e-3;
+    return config;
+  }
   LinearRegressionTask task = config.task.regression();
   task.dim = d;
   task.prompt_cov = task.query_cov = power_covariance(d, 0.5);
   task.task_variance = 1.0 / static_cast<double>(d);
-  task.features = parse_enum<Features>(words[4]);
+  task.features = parse_enum<Features>(features);
   config.task = task;
-  config.batch = std::atoll(words[3]);
   config.space.token_dim = config.space.key_dim = d + 1;
   config.space.score_scale = 1 / std::sqrt(static_cast<double>(d + 1));
   return config;

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Training steps on fresh data (KQVO, SGD): ours against PyTorch. The authors' step (one head, Gaussian features, d = 5,
-batch 128), several heads, and features that are not Gaussian.
+batch 128), several heads, features that are not Gaussian, and layers with a residual on prompts of a mixture (denoising,
+classification), whose means every prompt draws.
 
     OMP_NUM_THREADS=1 /usr/bin/python3 bench/against_torch/train_step.py PATH/TO/train_step_bench
 
@@ -42,12 +43,18 @@ class Setting:
         return self.batch * self.length
 
     @property
+    def mixture(self):
+        return self.features in ("denoising", "classification")
+
+    @property
     def words(self):
         return [self.length, self.heads, self.d, self.batch, self.features]
 
     @property
     def text(self):
         heads = f"{self.heads} heads, " if self.heads > 1 else ""
+        if self.mixture:
+            return f"{self.features}, residual, {heads or 'one head, '}d = {self.d}, batch {self.batch}, L = {self.length}"
         features = "" if self.features == "gaussian" else f"{self.features} features, "
         return f"KQVO, {heads}{features}d = {self.d}, batch {self.batch}, L = {self.length}"
 
@@ -62,6 +69,8 @@ SETTINGS = [(Setting(10), 300), (Setting(100), 150), (Setting(1000), 40),
             (Setting(40, heads=2, batch=256), 200), (Setting(40, heads=8, batch=256), 120),
             (Setting(40, heads=8, d=20, batch=64), 150), (Setting(1000, heads=4, batch=256), 12),
             *((Setting(length, features=law), batches) for law in ("rademacher", "uniform", "sphere")
+              for length, batches in ((100, 150), (1000, 40))),
+            *((Setting(length, features=task), batches) for task in ("denoising", "classification")
               for length, batches in ((100, 150), (1000, 40)))]
 
 
@@ -107,6 +116,65 @@ class Model(torch.nn.Module):
         return torch.cat(heads).double()
 
 
+class Residual(torch.nn.Module):
+    """W z + sum_h V_h T_h(z), T_h the mean of tokens weighed by the softmax of <U_h z, token>."""
+
+    def __init__(self, setting):
+        super().__init__()
+        self.heads = setting.heads
+        self.d = setting.d if setting.features == "denoising" else setting.d + 1  # of a token
+        self.out = setting.d if setting.features == "denoising" else 1
+        self.query = setting.d
+        self.w = torch.nn.Linear(self.query, self.out, bias=False)
+        self.u = torch.nn.Linear(self.query, self.heads * self.d, bias=False)
+        self.v = torch.nn.Linear(self.heads * self.d, self.out, bias=False)
+
+    def forward(self, prompt, query):
+        tilts = self.u(query).view(-1, self.heads, self.d)
+        weights = torch.softmax(tilts @ prompt.transpose(1, 2), dim=2)
+        return self.w(query) + self.v((weights @ prompt).reshape(-1, self.heads * self.d))
+
+    def load(self, theta):
+        """theta of ours: W, then U and V of each head; W and U have no columns for the label of a query, which is 0."""
+        d, out, query = self.d, self.out, self.query
+        w, rest = theta[:out * query], theta[out * query:]
+        parts = [torch.split(head, [d * query, out * d]) for head in rest.split(d * query + out * d)]
+        self.w.weight.data = w.reshape(out, query).clone()
+        self.u.weight.data = torch.cat([p[0].reshape(d, query) for p in parts]).clone()
+        self.v.weight.data = torch.cat([p[1].reshape(out, d) for p in parts], 1).clone()
+
+    def flat_gradient(self):
+        parts = [self.w.weight.grad.reshape(-1)]
+        for h in range(self.heads):
+            rows = slice(h * self.d, (h + 1) * self.d)
+            parts += [self.u.weight.grad[rows].reshape(-1), self.v.weight.grad[:, rows].reshape(-1)]
+        return torch.cat(parts).double()
+
+
+def model_of(setting):
+    return Residual(setting) if setting.mixture else Model(setting)
+
+
+def fresh_mixture(setting):
+    """Denoising: four means on a sphere of radius 2, deviations 0.5 of clean points and of noise. Classification: two
+    normal means, unit covariance, labels 1 and -1 as a coordinate of the tokens."""
+    batch, length, d = setting.batch, setting.length, setting.d
+    clusters = 4 if setting.features == "denoising" else 2
+    means = torch.randn(batch, clusters, d)
+    if setting.features == "denoising":
+        means = means * (2 / means.norm(dim=2, keepdim=True))
+    chosen = torch.randint(0, clusters, (batch, length + 1, 1))
+    centres = torch.gather(means, 1, chosen.expand(-1, -1, d))
+    if setting.features == "denoising":
+        tokens = centres[:, :length] + math.sqrt(0.5) * torch.randn(batch, length, d)
+        clean = centres[:, length] + 0.5 * torch.randn(batch, d)
+        return tokens, clean + 0.5 * torch.randn(batch, d), clean
+    labels = 1 - 2 * chosen.float()
+    points = centres + torch.randn(batch, length + 1, d)
+    tokens = torch.cat((points[:, :length], labels[:, :length]), 2)
+    return tokens, points[:, length], labels[:, length]
+
+
 def features(law, *shape):
     """Coordinates with identity covariance."""
     if law == "gaussian":
@@ -130,6 +198,9 @@ def fresh(setting, root):
 
 
 def loss_of(model, setting, root):
+    if setting.mixture:
+        prompt, query, target = fresh_mixture(setting)
+        return (model(prompt, query) - target).square().sum(1).mean()
     prompt, query, target = fresh(setting, root)
     return torch.nn.functional.mse_loss(model(prompt, query), target)
 
@@ -141,7 +212,7 @@ def ours(program, *arguments):
 
 def check_gradients(program, setting, batches):
     reference = ours(program, "--gradient", 4 * batches, *setting.words)
-    model, root = Model(setting), setting.factor()
+    model, root = model_of(setting), setting.factor()
     model.load(torch.tensor(reference["theta"], dtype=torch.float64).float())
     rows = []
     for _ in range(batches):
@@ -163,7 +234,7 @@ def check_gradients(program, setting, batches):
 
 def train_torch(setting, blocks):
     """Mean loss of each block of ten steps of a training from a start of its own."""
-    model, root = Model(setting), setting.factor()
+    model, root = model_of(setting), setting.factor()
     optimizer = torch.optim.SGD(model.parameters(), lr=RATE)
     curve = torch.zeros(blocks, dtype=torch.float64)
     for step in range(10 * blocks):
@@ -190,7 +261,7 @@ def check_curves(program, setting, runs):
 
 def time_torch(setting, steps):
     """CPU seconds of each step, on one thread."""
-    model, root = Model(setting), setting.factor()
+    model, root = model_of(setting), setting.factor()
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
     seconds = []
     for i in range(steps + 2):

@@ -1,5 +1,7 @@
-// Vectorised Stream::fill_*. Whole blocks are filled by SIMD code, the ends by the scalar form.
+// Vectorised Stream::fill_*. Blocks are filled by SIMD code, single ones at the ends by the scalar form.
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstddef>
 
 #include "esscher/random/stream.h"
@@ -85,8 +87,13 @@ HWY_EXPORT(fill_normal32_blocks);
 
 namespace {
 
-// The scalar form fills up to the next block boundary, `blocks_at` goes on from there, and the
-// scalar form fills the rest.
+// Blocks that are made at once where fewer than a vector of them are left; at least as many as the
+// widest vector has lanes.
+constexpr std::size_t kSpareBlocks = 64;
+
+// The scalar form fills up to the next block boundary, `blocks_at` goes on from there. It makes a
+// whole vector for the rest if that is more than one block, because short fills are common and a
+// vector takes as long as one or two scalars.
 template <std::size_t per_block, class T, class One, class Blocks>
 void fill(std::uint64_t first, std::span<T> out, const One& one, const Blocks& blocks_at) {
   const std::size_t head =
@@ -94,6 +101,15 @@ void fill(std::uint64_t first, std::span<T> out, const One& one, const Blocks& b
   std::size_t j = 0;
   for (; j < head; ++j) out[j] = one(first + j);
   j += per_block * blocks_at((first + j) / per_block, (out.size() - j) / per_block, out.data() + j);
+  const std::size_t rest = (out.size() - j + per_block - 1) / per_block;
+  if (rest > 1) {
+    std::array<T, kSpareBlocks * per_block> spare;
+    for (std::size_t blocks = std::bit_ceil(rest); blocks <= kSpareBlocks; blocks *= 2) {
+      if (blocks_at((first + j) / per_block, blocks, spare.data()) < rest) continue;
+      std::copy_n(spare.begin(), out.size() - j, out.begin() + static_cast<std::ptrdiff_t>(j));
+      return;
+    }
+  }
   for (; j < out.size(); ++j) out[j] = one(first + j);
 }
 

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <mutex>
 #include <numbers>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -15,8 +17,6 @@ namespace esscher {
 namespace {
 
 AnyMeasure measure_of(const SharedMixture& law) {
-  check_dimension("token law", "weights", law.weights.size(), law.means.rows());
-  check_dimension("token law", "cov", law.cov.rows(), law.dim());
   if (law.count() == 1) return Gaussian(law.means.row(0).transpose(), law.cov);
   std::vector<AnyMeasure> parts;
   for (Index k = 0; k < law.count(); ++k) {
@@ -73,12 +73,36 @@ SharedMixture nodes_of(const SingleIndex& law, const VectorView& a) {
 
 }  // namespace
 
-TokenLaw::TokenLaw(SharedMixture mixture)
-    : source_(std::make_shared<const SharedMixture>(std::move(mixture))),
-      measure_(measure_of(*shared())) {}
+struct TokenLaw::Measure {
+  std::once_flag once;
+  std::optional<AnyMeasure> law;
+};
+
+TokenLaw::TokenLaw(SharedMixture mixture) : measure_(std::make_shared<Measure>()) {
+  check_dimension("token law", "weights", mixture.weights.size(), mixture.means.rows());
+  check_dimension("token law", "cov", mixture.cov.rows(), mixture.dim());
+  check_dimension("token law", "cov (columns)", mixture.cov.cols(), mixture.dim());
+  source_ = std::make_shared<const SharedMixture>(std::move(mixture));
+}
 
 TokenLaw::TokenLaw(const SingleIndex& law)
-    : source_(std::make_shared<const SingleIndex>(law)), measure_(law) {}
+    : source_(std::make_shared<const SingleIndex>(law)), measure_(std::make_shared<Measure>()) {}
+
+const AnyMeasure& TokenLaw::measure() const {
+  std::call_once(measure_->once, [&] {
+    if (const auto mixture = shared()) {
+      measure_->law.emplace(measure_of(*mixture));
+    } else {
+      measure_->law.emplace(*std::get<std::shared_ptr<const SingleIndex>>(source_));
+    }
+  });
+  return *measure_->law;
+}
+
+Index TokenLaw::dim() const {
+  const auto mixture = shared();
+  return mixture ? mixture->dim() : std::get<std::shared_ptr<const SingleIndex>>(source_)->dim();
+}
 
 std::shared_ptr<const SharedMixture> TokenLaw::shared() const {
   const auto* mixture = std::get_if<std::shared_ptr<const SharedMixture>>(&source_);

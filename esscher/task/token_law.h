@@ -32,20 +32,24 @@ struct SharedMixture {
 
 class TokenLaw {
  public:
-  // Throws ArgumentError or DimensionError naming what does not fit.
+  // Throws DimensionError naming what does not fit.
   explicit TokenLaw(SharedMixture mixture);
   explicit TokenLaw(const SingleIndex& law);
 
-  [[nodiscard]] const AnyMeasure& measure() const { return measure_; }
-  [[nodiscard]] Index dim() const { return measure_.dim(); }
+  // Made when it is first asked for, because training in lanes draws laws and never asks. Throws
+  // ArgumentError if the weights or the covariance of a mixture are none.
+  [[nodiscard]] const AnyMeasure& measure() const;
+  [[nodiscard]] Index dim() const;
   // The mixture that the law is, or nothing for a single index.
   [[nodiscard]] std::shared_ptr<const SharedMixture> shared() const;
   // Nodes that serve finite prompts at the tilt a [D].
   [[nodiscard]] std::shared_ptr<const SharedMixture> mixture(const VectorView& a) const;
 
  private:
+  struct Measure;  // once it is made
+
   std::variant<std::shared_ptr<const SharedMixture>, std::shared_ptr<const SingleIndex>> source_;
-  AnyMeasure measure_;
+  std::shared_ptr<Measure> measure_;
 };
 
 }  // namespace esscher
