@@ -5,6 +5,21 @@
 #include <cstddef>
 
 namespace esscher {
+namespace {
+
+constexpr double kTwoSided = 1.96;
+
+// Between the numbers at neighbouring ranks of a sorted list, from 0.
+double between_ranks(const std::vector<double>& sorted, double rank) {
+  const double last = static_cast<double>(sorted.size()) - 1;
+  const double inside = std::clamp(rank, 0.0, last);
+  const double low = std::min(std::floor(inside), std::max(0.0, last - 1));
+  const double x = sorted[static_cast<std::size_t>(low)];
+  const double y = sorted[static_cast<std::size_t>(std::min(low + 1, last))];
+  return std::lerp(x, y, inside - low);
+}
+
+}  // namespace
 
 double quantile(std::vector<double> values, double p) {
   if (values.empty()) return 0;
@@ -17,10 +32,14 @@ double quantile(std::vector<double> values, double p) {
 }
 
 Estimate median_estimate(const std::vector<double>& draws, Engine engine) {
-  const double half = 0.98 / std::sqrt(static_cast<double>(draws.size()));
-  const double width = order_statistic(draws, 0.5 + half) - order_statistic(draws, 0.5 - half);
+  if (draws.empty()) return {.engine = engine};
+  std::vector<double> sorted = draws;
+  std::sort(sorted.begin(), sorted.end());
+  const auto n = static_cast<double>(draws.size());
+  const double middle = 0.5 * (n - 1), half = 0.5 * kTwoSided * std::sqrt(n);
+  const double width = between_ranks(sorted, middle + half) - between_ranks(sorted, middle - half);
   return {.value = median(draws),
-          .std_error = width / (2 * 1.96),
+          .std_error = width / (2 * kTwoSided),
           .n = static_cast<std::int64_t>(draws.size()),
           .engine = engine};
 }

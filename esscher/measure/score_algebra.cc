@@ -91,23 +91,77 @@ ScoreLaw nodes_of(const Lattice& lattice) {
   return out;
 }
 
+// Ends of a sum are left out where they hold less than this share of every row, of |row| at the
+// lower end and of e^s |row| at the upper one, as panels of one coordinate are cut at e^-38.
+constexpr double kNegligible = 1e-18;
+// Beyond this reach e^s leaves the range of doubles, and nothing is left out.
+constexpr double kTrimmedReach = 1200;
+
+Lattice trimmed(Lattice lattice) {
+  const Index n = lattice.size();
+  if (kLatticeStep * static_cast<double>(n) > kTrimmedReach) return lattice;
+  Vector growth(n);  // e^s, s from the middle
+  for (Index i = 0; i < n; ++i) {
+    growth[i] = std::exp(kLatticeStep * (static_cast<double>(i) - 0.5 * static_cast<double>(n)));
+  }
+  Index from = n - 1, to = 1;
+  for (Index r = 0; r < lattice.rows.rows(); ++r) {
+    const Vector size = lattice.rows.row(r).cwiseAbs();
+    const double low = kNegligible * size.sum(), high = kNegligible * size.dot(growth);
+    Index i = 0;
+    for (double sum = size[0]; i + 1 < n && sum <= low; sum += size[i]) ++i;
+    from = std::min(from, i);
+    i = n;
+    for (double sum = size[n - 1] * growth[n - 1]; i > 1 && sum <= high;
+         sum += size[i - 1] * growth[i - 1]) {
+      --i;
+    }
+    to = std::max(to, i);
+  }
+  if (from >= to) return lattice;
+  lattice.rows = lattice.rows.middleCols(from, to - from).eval();
+  lattice.start += from;
+  return lattice;
+}
+
+// Rows a convolved with the one row b.
+Matrix convolved(const Matrix& a, std::span<const double> b) {
+  const auto width = static_cast<std::size_t>(a.cols());
+  Matrix out = Matrix::Zero(a.rows(), a.cols() + static_cast<Index>(b.size()) - 1);
+  std::vector<std::span<const double>> from;
+  std::vector<std::span<double>> to;
+  for (Index r = 0; r < a.rows(); ++r) {
+    from.emplace_back(a.data() + r * a.cols(), width);
+    to.emplace_back(out.data() + r * out.cols(), static_cast<std::size_t>(out.cols()));
+  }
+  simd::convolve_add(from, b, to);
+  return out;
+}
+
 // (p, second, first) of a sum: p q, p q2 + p2 q + 2 p1.q1, p q1 + p1 q.
 Lattice convolved(const Lattice& a, const Lattice& b) {
-  Lattice out{a.start + b.start, Matrix::Zero(a.rows.rows(), a.size() + b.size() - 1)};
-  const auto add = [&](Index to, Index of_a, Index of_b) {
-    simd::convolve_add(a.row(of_a), b.row(of_b),
-                       {out.rows.data() + to * out.size(), static_cast<std::size_t>(out.size())});
-  };
-  for (Index j = 2; j < a.rows.rows(); ++j) add(1, j, j);
-  out.rows.row(1) *= 2;
-  add(1, 0, 1);
-  add(1, 1, 0);
-  add(0, 0, 0);
+  Lattice out{a.start + b.start, convolved(a.rows, b.row(0))};
+  out.rows.bottomRows(out.rows.rows() - 1) +=
+      convolved(b.rows.bottomRows(b.rows.rows() - 1), a.row(0));
   for (Index j = 2; j < a.rows.rows(); ++j) {
-    add(j, 0, j);
-    add(j, j, 0);
+    out.rows.row(1) += 2 * convolved(a.rows.row(j), b.row(j));
   }
-  return out;
+  return trimmed(std::move(out));
+}
+
+// The same where b is read along v: its first is a multiple of v, so that p1.q1 is one product.
+Lattice convolved(const Lattice& a, const Lattice& b, const Vector& v) {
+  Lattice out{a.start + b.start, convolved(a.rows, b.row(0))};
+  const Matrix own = convolved(b.rows.bottomRows(2), a.row(0));
+  const Matrix read = v.transpose() * a.rows.bottomRows(v.size());
+  out.rows.row(1) += v.squaredNorm() * own.row(0) + 2 * convolved(read, b.row(2));
+  out.rows.bottomRows(v.size()) += v * own.row(1);
+  return trimmed(std::move(out));
+}
+
+// The law that is read along v, of one whose values are numbers.
+ScoreLaw along(const ScoreLaw& law, const Vector& v) {
+  return {law.s, law.p, law.first * v.transpose(), v.squaredNorm() * law.second};
 }
 
 ScoreLaw all_sums(const ScoreLaw& a, const ScoreLaw& b) {
@@ -124,6 +178,24 @@ ScoreLaw all_sums(const ScoreLaw& a, const ScoreLaw& b) {
     }
   }
   return sorted(out);
+}
+
+// The law `total` plus parts k .. count - 1: all sums of nodes while these are few, then on the
+// lattice.
+template <class Part, class Convolve>
+ScoreLaw sum_of(ScoreLaw total, std::size_t k, std::size_t count, const Part& part,
+                const Convolve& convolve) {
+  for (bool few = true; few && k < count;) {
+    const ScoreLaw& one = part(k);
+    if (total.size() * one.size() > 4 * kMaxNodes) break;
+    total = all_sums(total, one);
+    few = total.size() <= kMaxNodes;
+    ++k;
+  }
+  if (k == count) return compacted(std::move(total));
+  Lattice lattice = on_lattice(total);
+  for (; k < count; ++k) lattice = convolve(lattice, k);
+  return nodes_of(lattice);
 }
 
 // The tails of all parts, which begin where no part has nodes of weight.
@@ -171,19 +243,23 @@ ScoreLaw independent_sum(const std::vector<ScoreLaw>& parts) {
         "exact: sums and products with student tokens have no score law; the direct engine can "
         "serve them");
   }
-  ScoreLaw law = parts.front();
-  std::size_t k = 1;
-  for (; k < parts.size() && law.size() * parts[k].size() <= 4 * kMaxNodes; ++k) {
-    law = all_sums(law, parts[k]);
-    if (law.size() > kMaxNodes) {
-      ++k;
-      break;
-    }
-  }
-  if (k == parts.size()) return compacted(std::move(law));
-  Lattice total = on_lattice(law);
-  for (; k < parts.size(); ++k) total = convolved(total, on_lattice(parts[k]));
-  return nodes_of(total);
+  const auto part = [&](std::size_t k) -> const ScoreLaw& { return parts[k]; };
+  return sum_of(parts.front(), 1, parts.size(), part, [&](const Lattice& total, std::size_t k) {
+    return convolved(total, on_lattice(parts[k]));
+  });
+}
+
+ScoreLaw independent_sum(const ScoreLaw& start, const std::vector<ScoreLaw>& parts,
+                         const Matrix& directions) {
+  check_dimension("independent_sum", "directions (columns)", directions.cols(),
+                  static_cast<Index>(parts.size()));
+  check_dimension("independent_sum", "directions (rows)", directions.rows(), start.width());
+  const auto v = [&](std::size_t k) { return Vector(directions.col(static_cast<Index>(k))); };
+  return sum_of(
+      start, 0, parts.size(), [&](std::size_t k) { return along(parts[k], v(k)); },
+      [&](const Lattice& total, std::size_t k) {
+        return convolved(total, on_lattice(parts[k]), v(k));
+      });
 }
 
 // A node of the score s has weight for x between s - 7 and s + 45, where y = e^{s - x}.

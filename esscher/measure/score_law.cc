@@ -223,9 +223,14 @@ bool is_tilted(const Rademacher&, double) { return true; }
 bool is_tilted(const Uniform&, double) { return true; }
 bool is_tilted(const Laplace& mu, double alpha) { return std::abs(alpha) * mu.b() < 1; }
 
+// Coordinate j is read along column j of V, about its tilted mean if it has one.
 template <class Iid>
 ScoreLaw coordinates(const Iid& mu, const ScoreReading& r) {
-  std::vector<ScoreLaw> parts;
+  struct Coordinate {
+    Index j;
+    ScoreLaw law;
+  };
+  std::vector<Coordinate> seen;
   Vector rest = r.c;
   double still = 0;  // variance of what is read of coordinates without a score
   const double variance = mu.second_moment()(0, 0);
@@ -236,20 +241,26 @@ ScoreLaw coordinates(const Iid& mu, const ScoreReading& r) {
       continue;
     }
     const PanelRule x = coordinate_rule(mu, alpha);
-    Vector centre = Vector::Zero(r.V.rows());
+    double centre = 0;
     if (is_tilted(mu, alpha)) {
-      const double total = (x.w.array() * (alpha * x.x.array()).exp()).sum();
-      centre =
-          r.V.col(j) * ((x.w.array() * x.x.array() * (alpha * x.x.array()).exp()).sum() / total);
+      const Vector tilted = (x.w.array() * (alpha * x.x.array()).exp()).matrix();
+      centre = tilted.dot(x.x) / tilted.sum();
     }
-    rest -= centre;
-    parts.push_back(compacted(score_nodes(alpha * x.x, x.w, x.x * r.V.col(j).transpose(),
-                                          Vector::Zero(x.x.size()), centre)));
+    rest -= centre * r.V.col(j);
+    seen.push_back({j, compacted(score_nodes(alpha * x.x, x.w, x.x, Vector::Zero(x.x.size()),
+                                             Vector::Constant(1, centre)))});
   }
-  std::sort(parts.begin(), parts.end(),
-            [](const ScoreLaw& a, const ScoreLaw& b) { return a.size() < b.size(); });
-  parts.insert(parts.begin(), constant_score(0, Vector::Zero(rest.size()), still, rest));
-  return independent_sum(parts);
+  std::stable_sort(seen.begin(), seen.end(), [](const Coordinate& a, const Coordinate& b) {
+    return a.law.size() < b.law.size();
+  });
+  std::vector<ScoreLaw> parts;
+  Matrix directions(r.V.rows(), static_cast<Index>(seen.size()));
+  for (Coordinate& one : seen) {
+    directions.col(static_cast<Index>(parts.size())) = r.V.col(one.j);
+    parts.push_back(std::move(one.law));
+  }
+  return independent_sum(constant_score(0, Vector::Zero(rest.size()), still, rest), parts,
+                         directions);
 }
 ScoreLaw nodes(const Rademacher& mu, const ScoreReading& r) { return coordinates(mu, r); }
 ScoreLaw nodes(const Uniform& mu, const ScoreReading& r) { return coordinates(mu, r); }

@@ -87,6 +87,10 @@ ScoreLaw constant_score(double s, const Vector& mean, double variance, const Vec
 ScoreLaw shifted(ScoreLaw law, double shift);
 // Sum of independent tokens' scores and readings.
 ScoreLaw independent_sum(const std::vector<ScoreLaw>& parts);
+// The same of `start` and of parts of width 1, the k-th of which is read along column k of
+// directions [dv,K].
+ScoreLaw independent_sum(const ScoreLaw& start, const std::vector<ScoreLaw>& parts,
+                         const Matrix& directions);
 // Where the tails of a mixture of these laws begin, nothing if there are none. Every part needs nodes
 // between these ends: laws with tails are made again with `low` and `high` in their reading.
 std::optional<LongTails> tail_span(const std::vector<ScoreLaw>& parts);

@@ -16,38 +16,57 @@ HWY_BEFORE_NAMESPACE();
 namespace esscher::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Four vectors of outputs stay in registers while i runs. `b` has `pad` zeros on either side, at least
-// as many as there are outputs in a step, and so has `out` behind its end.
-void convolve_padded(const double* a, std::ptrdiff_t na, const double* b, std::ptrdiff_t nb,
-                     double* out) {
+// Outputs of a step are W vectors of R sequences: they stay in registers while i runs, and each
+// load of b serves R multiply-adds.
+constexpr std::ptrdiff_t kMostVectors = 8;
+
+// `b` has `pad` zeros on either side, at least as many as there are outputs in a step, and so have
+// the sequences of out, `stride` apart, behind their ends.
+template <int R, int W>
+HWY_INLINE void convolve_rows(const double* const* a, std::ptrdiff_t na, const double* b,
+                              std::ptrdiff_t nb, double* out, std::ptrdiff_t stride) {
   const hn::ScalableTag<double> dd;
   using V = hn::Vec<decltype(dd)>;
   const auto N = static_cast<std::ptrdiff_t>(hn::Lanes(dd));
-  const std::ptrdiff_t step = 4 * N;
+  const std::ptrdiff_t step = W * N;
   for (std::ptrdiff_t k = 0; k < na + nb - 1; k += step) {
-    V s0 = hn::LoadU(dd, out + k);
-    V s1 = hn::LoadU(dd, out + k + N);
-    V s2 = hn::LoadU(dd, out + k + 2 * N);
-    V s3 = hn::LoadU(dd, out + k + 3 * N);
+    V sum[R][W];
+    HWY_UNROLL(4)
+    for (int r = 0; r < R; ++r) {
+      HWY_UNROLL(8)
+      for (int j = 0; j < W; ++j) sum[r][j] = hn::LoadU(dd, out + r * stride + k + j * N);
+    }
     const std::ptrdiff_t from = std::max<std::ptrdiff_t>(0, k - nb + 1);
     const std::ptrdiff_t to = std::min(na, k + step);
     for (std::ptrdiff_t i = from; i < to; ++i) {
-      const V x = hn::Set(dd, a[i]);
-      const double* y = b + (k - i);
-      s0 = hn::MulAdd(x, hn::LoadU(dd, y), s0);
-      s1 = hn::MulAdd(x, hn::LoadU(dd, y + N), s1);
-      s2 = hn::MulAdd(x, hn::LoadU(dd, y + 2 * N), s2);
-      s3 = hn::MulAdd(x, hn::LoadU(dd, y + 3 * N), s3);
+      V y[W];
+      HWY_UNROLL(8)
+      for (int j = 0; j < W; ++j) y[j] = hn::LoadU(dd, b + (k - i) + j * N);
+      HWY_UNROLL(4)
+      for (int r = 0; r < R; ++r) {
+        const V x = hn::Set(dd, a[r][i]);
+        HWY_UNROLL(8)
+        for (int j = 0; j < W; ++j) sum[r][j] = hn::MulAdd(x, y[j], sum[r][j]);
+      }
     }
-    hn::StoreU(s0, dd, out + k);
-    hn::StoreU(s1, dd, out + k + N);
-    hn::StoreU(s2, dd, out + k + 2 * N);
-    hn::StoreU(s3, dd, out + k + 3 * N);
+    HWY_UNROLL(4)
+    for (int r = 0; r < R; ++r) {
+      HWY_UNROLL(8)
+      for (int j = 0; j < W; ++j) hn::StoreU(sum[r][j], dd, out + r * stride + k + j * N);
+    }
   }
 }
 
+void convolve_padded(const double* const* a, std::ptrdiff_t rows, std::ptrdiff_t na,
+                     const double* b, std::ptrdiff_t nb, double* out, std::ptrdiff_t stride) {
+  std::ptrdiff_t r = 0;
+  for (; r + 4 <= rows; r += 4) convolve_rows<4, 2>(a + r, na, b, nb, out + r * stride, stride);
+  for (; r + 2 <= rows; r += 2) convolve_rows<2, 4>(a + r, na, b, nb, out + r * stride, stride);
+  if (r < rows) convolve_rows<1, 8>(a + r, na, b, nb, out + r * stride, stride);
+}
+
 std::ptrdiff_t outputs_per_step() {
-  return 4 * static_cast<std::ptrdiff_t>(hn::Lanes(hn::ScalableTag<double>()));
+  return kMostVectors * static_cast<std::ptrdiff_t>(hn::Lanes(hn::ScalableTag<double>()));
 }
 
 }  // namespace esscher::HWY_NAMESPACE
@@ -63,17 +82,34 @@ HWY_EXPORT(outputs_per_step);
 }  // namespace
 
 void convolve_add(std::span<const double> a, std::span<const double> b, std::span<double> out) {
-  if (a.empty() || b.empty()) return;
+  convolve_add(std::vector{a}, b, std::vector{out});
+}
+
+void convolve_add(const std::vector<std::span<const double>>& a, std::span<const double> b,
+                  const std::vector<std::span<double>>& out) {
   check_dimension("convolve_add", "out", static_cast<long>(out.size()),
-                  static_cast<long>(a.size() + b.size() - 1));
+                  static_cast<long>(a.size()));
+  if (a.empty() || a[0].empty() || b.empty()) return;
+  const std::size_t size = a[0].size() + b.size() - 1;
   const auto pad = static_cast<std::size_t>(ESSCHER_DISPATCH(outputs_per_step)());
-  std::vector<double> padded(b.size() + 2 * pad), sums(out.size() + pad);
+  std::vector<double> padded(b.size() + 2 * pad), sums(a.size() * (size + pad));
   std::copy(b.begin(), b.end(), padded.begin() + static_cast<std::ptrdiff_t>(pad));
-  std::copy(out.begin(), out.end(), sums.begin());
+  std::vector<const double*> rows;
+  for (std::size_t r = 0; r < a.size(); ++r) {
+    check_dimension("convolve_add", "a", static_cast<long>(a[r].size()),
+                    static_cast<long>(a[0].size()));
+    check_dimension("convolve_add", "out", static_cast<long>(out[r].size()),
+                    static_cast<long>(size));
+    rows.push_back(a[r].data());
+    std::copy(out[r].begin(), out[r].end(), sums.data() + r * (size + pad));
+  }
   ESSCHER_DISPATCH(convolve_padded)
-  (a.data(), static_cast<std::ptrdiff_t>(a.size()), padded.data() + pad,
-   static_cast<std::ptrdiff_t>(b.size()), sums.data());
-  std::copy_n(sums.begin(), out.size(), out.begin());
+  (rows.data(), static_cast<std::ptrdiff_t>(rows.size()), static_cast<std::ptrdiff_t>(a[0].size()),
+   padded.data() + pad, static_cast<std::ptrdiff_t>(b.size()), sums.data(),
+   static_cast<std::ptrdiff_t>(size + pad));
+  for (std::size_t r = 0; r < a.size(); ++r) {
+    std::copy_n(sums.data() + r * (size + pad), size, out[r].data());
+  }
 }
 
 }  // namespace esscher::simd

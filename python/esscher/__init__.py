@@ -106,6 +106,7 @@ from .progress import set_progress
 from .risk_tables import RiskTable, risk_table
 from .runs import Figure, Run, load
 from .scaling import KeptFactors, Scaling, TokenLaw, kept_factors, scaling
+from .suprema import SupErrors, sup_error
 from .sweeps import Sweep, sweep
 from .tables import Row, Rows
 from .threads import set_thread_count, thread_count
@@ -217,6 +218,8 @@ __all__ = [
     "Sphere",
     "Stream",
     "Sum",
+    "sup_error",
+    "SupErrors",
     "Sweep",
     "sweep",
     "thread_count",

@@ -171,8 +171,12 @@ def shortest_length(
     replicates: int, seed: int,
 ) -> Dict[str, Any]: ...
 def output_moments(
-    measure: MeasureLike, attention: Attention, lengths: List[int], replicates: int, seed: int
+    measure: MeasureLike, attention: Attention, lengths: List[int], replicates: int, seed: int, where: Optional[Dict[str, Any]]
 ) -> Dict[str, Any]: ...
+def sup_error(
+    measure: MeasureLike, attention: Attention, radius: float, lengths: List[int], replicates: int, tolerance: float,
+    max_points: int, seed: int, where: Optional[Dict[str, Any]],
+) -> List[Dict[str, Any]]: ...
 def asymptotic_constant(
     metric: str, measure: Union[Prompt, MeasureLike], attention: Attention, z: ArrayLike
 ) -> float: ...
@@ -180,6 +184,7 @@ def predicted_exponent(lam: float) -> float: ...
 def scaling(
     scores: Any, lengths: List[float], kind: str, c: Optional[float], train: Optional[float],
     table: List[Tuple[float, float]], formula: str, gap: float, draws: int, seed: int,
+    where: Optional[Dict[str, Any]],
 ) -> Dict[str, Any]: ...
 def kept_factors(
     scores: Any, quantity: str, train: float, lengths: List[float], gap: float
@@ -219,7 +224,8 @@ def layer_compare(
     eps: Iterable[float], options: Dict[str, Any], where: Any,
 ) -> Dict[str, Any]: ...
 def layer_optimum(
-    task: ContextTask, kinds: List[str], family: str, lengths: Iterable[Length], restarts: int, options: Dict[str, Any]
+    task: ContextTask, kinds: List[str], family: str, lengths: Iterable[Length], restarts: int, options: Dict[str, Any],
+    where: Optional[Dict[str, Any]],
 ) -> List[Dict[str, Any]]: ...
 
 class LinearRegressionTask:

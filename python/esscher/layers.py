@@ -15,6 +15,8 @@ import numpy as np
 from . import _esscher
 from .errors import ArgumentError, DimensionError
 from .keywords import known_keywords, renamed
+from .outlets import Out, outlet, without
+from .progress import Progress
 from .prompts import Estimate
 from .random import Stream, as_stream
 from .recorded import Recorded
@@ -491,10 +493,14 @@ def optimum(
     restarts: int = 4,
     draws: int = 4000,
     seed: Union[Stream, int] = 0,
+    out: Out = None,
+    shard: str = "",
+    progress: Progress = None,
 ) -> Optimum:
     """The best layer of a family at each prompt length, by descent on the exact risk from several starts.
 
-    family: "scalars" (U = u I, V = v I, W = w I), "diagonal" or "full". The layer that is best at infinite length may
+    family: "scalars" (U = u I, V = v I, W = w I), "diagonal" or "full". ``out`` makes a run on disk, which the same call
+    resumes, with report.html; ``progress`` as in ``set_progress``. The layer that is best at infinite length may
     lose to an affine map of the query, while the best layer of the length does not:
 
     >>> import esscher as es
@@ -507,7 +513,8 @@ def optimum(
     at = list(lengths)
     if not at:
         raise ArgumentError("optimum: lengths is empty, expected at least one length")
+    given = without({**locals(), "lengths": at}, "at")
     options = {"draws": draws, "stream": as_stream(seed)}
-    kinds = [kind] * whole("optimum", "heads", heads)
-    return Optimum(Rows(_esscher.layer_optimum(
-        task, kinds, family, at, whole("optimum", "restarts", restarts), options)))
+    kinds, tries = [kind] * whole("optimum", "heads", heads), whole("optimum", "restarts", restarts)
+    with outlet("icl optimum", "optimum", given, out=out, shard=shard, progress=progress, seed=seed) as where:
+        return Optimum(Rows(_esscher.layer_optimum(task, kinds, family, at, tries, options, where)))

@@ -8,6 +8,8 @@ from typing import Iterable, List
 from . import _esscher
 from .attention import Attention
 from .keywords import helpful
+from .outlets import outlet
+from .progress import Progress
 from .random import as_seed
 from .results import Curve, Curves, Result
 from .tables import Rows
@@ -57,11 +59,12 @@ def output_moments(
     *,
     replicates: int = 16,
     seed: int = 0,
+    progress: Progress = None,
 ) -> OutputMoments:
     """E|m_n - m| and E|S_n - S|_F: mean and covariance of the outputs of n tokens that attend to each other.
 
     Tokens are Gaussian, for which the limit is known. ``replicates`` prompts are drawn at every length, and every token
-    is a query, so the cost grows like the square of the length.
+    is a query, so the cost grows like the square of the length. ``progress`` as in ``set_progress``.
 
     >>> import numpy as np, esscher as es
     >>> mu, head = es.Gaussian(0.1 * np.eye(5)), es.Attention(U=2.0 * np.eye(5))
@@ -69,7 +72,7 @@ def output_moments(
     (4, 4)
     """
     counts = [whole("output_moments", "lengths", L) for L in lengths]
-    found = _esscher.output_moments(
-        measure, attention, counts, whole("output_moments", "replicates", replicates), as_seed("output_moments", seed)
-    )
+    prompts, seed = whole("output_moments", "replicates", replicates), as_seed("output_moments", seed)
+    with outlet("concentration", "output_moments", {}, progress=progress) as where:
+        found = _esscher.output_moments(measure, attention, counts, prompts, seed, where)
     return OutputMoments(Rows(found["rows"]), Rows(found["fits"]), found["horizon"])

@@ -10,6 +10,8 @@ from . import _esscher
 from .attention import Attention
 from .errors import ArgumentError
 from .keywords import helpful
+from .outlets import Out, outlet, without
+from .progress import Progress
 from .random import as_seed
 from .results import Curve, Curves, Result
 from .tables import Rows
@@ -154,20 +156,25 @@ def scaling(
     needle: float = 0.0,
     draws: int = 1001,
     seed: int = 0,
+    out: Out = None,
+    shard: str = "",
+    progress: Progress = None,
 ) -> Scaling:
     """The weights of prompts whose scores are multiplied by a schedule.
 
     ``scores`` is the deviation of Gaussian scores, or ``(measure, attention, z)``. ``needle`` is how far the score
-    of one more token lies above the mean, at factor 1. ``log_lengths`` reach beyond every number of tokens.
+    of one more token lies above the mean, at factor 1. ``log_lengths`` reach beyond every number of tokens. ``out`` makes
+    a run on disk, which the same call resumes, with report.html; ``progress`` as in ``set_progress``.
 
     >>> import esscher as es
     >>> found = es.scaling(2.0, [1e3, 1e7], schedule="qwen", train=4096, needle=12, draws=0)
     >>> [event.change for event in found.events]
     ['thaws', 'dilutes']
     """
-    found = _esscher.scaling(
-        scores, _lengths(lengths, log_lengths), schedule, c, train, list(table), formula, needle, draws, as_seed("scaling", seed)
-    )
+    at, seed, table = _lengths(lengths, log_lengths), as_seed("scaling", seed), list(table)
+    given = without({**locals(), "lengths": at}, "log_lengths", "at")
+    with outlet("scaling", "scaling", given, out=out, shard=shard, progress=progress, seed=seed) as where:
+        found = _esscher.scaling(scores, at, schedule, c, train, table, formula, needle, draws, seed, where)
     return Scaling(Rows(found["rows"]), Rows(found["events"]), found["schedule"], found["retrieval_length"])
 
 

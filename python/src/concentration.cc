@@ -5,6 +5,7 @@
 #include "esscher/concentration/constant.h"
 #include "esscher/concentration/length.h"
 #include "esscher/concentration/output_moments.h"
+#include "esscher/concentration/sup_error.h"
 #include "esscher/json/concentration.h"
 #include "esscher/report/page_concentration.h"
 #include "esscher/report/setting.h"
@@ -104,16 +105,34 @@ double constant(const std::string& metric, const py::object& measure, const Atte
 }
 
 py::dict moments(const py::object& measure, const Attention& T, std::vector<std::int64_t> lengths,
-                 std::int64_t replicates, std::uint64_t seed) {
+                 std::int64_t replicates, std::uint64_t seed, const py::object& where) {
   const Problem problem{.mu = measure_in("output_moments", measure), .attention = T};
   const MomentOptions options{
       .lengths = std::move(lengths), .replicates = replicates, .seed = seed};
-  const MomentResult found = long_call([&] { return output_moments(problem, options); });
+  Outlet outlet(where);
+  const MomentResult found = long_call(
+      [&] { return moment_result(problem, options, outlet.rows(moment_cells(problem, options))); },
+      outlet);
   py::dict dict;
   dict["rows"] = list_of(found.rows);
   dict["fits"] = list_of(found.fits);
   dict["horizon"] = found.horizon;
   return dict;
+}
+
+py::list sup(const py::object& measure, const Attention& T, double radius,
+             std::vector<std::int64_t> lengths, std::int64_t replicates, double tolerance,
+             std::int64_t max_points, std::uint64_t seed, const py::object& where) {
+  const Problem problem{.mu = measure_in("sup_error", measure), .attention = T};
+  const SupOptions options{.radius = radius,
+                           .lengths = std::move(lengths),
+                           .replicates = replicates,
+                           .tolerance = tolerance,
+                           .max_points = max_points,
+                           .seed = seed};
+  Outlet outlet(where);
+  return list_of(long_call(
+      [&] { return sup_rows(outlet.rows(sup_cells(problem, options)), options); }, outlet));
 }
 
 }  // namespace
@@ -163,6 +182,7 @@ void bind_concentration(py::module_& m) {
     return length(measure, T, queries, eps, metric, relative, q, engine, count, replicates, seed);
   });
   m.def("output_moments", &moments);
+  m.def("sup_error", &sup);
   m.def("asymptotic_constant", &constant);
   m.def("predicted_exponent", &predicted_exponent);
 }

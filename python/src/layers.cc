@@ -3,6 +3,9 @@
 #include "arrays.h"
 #include "calls.h"
 #include "esscher/base/error.h"
+#include "esscher/json/optimum.h"
+#include "esscher/report/page_optimum.h"
+#include "esscher/report/setting.h"
 #include "esscher/risk/layer_error.h"
 #include "esscher/risk/layer_risk.h"
 #include "esscher/task/classification.h"
@@ -13,6 +16,7 @@
 #include "esscher/training/layer_optimum.h"
 #include "estimates.h"
 #include "links.h"
+#include "outlet.h"
 #include "parts.h"
 #include "readouts.h"
 #include "results.h"
@@ -130,7 +134,7 @@ py::dict compare(const ContextTask& task, const py::object& W, const py::iterabl
 
 py::list optimum(const ContextTask& task, const std::vector<std::string>& kinds,
                  const std::string& family, const py::iterable& lengths, int restarts,
-                 const py::dict& options) {
+                 const py::dict& options, const py::object& where) {
   OptimumProblem problem{.task = task,
                          .kinds = {},
                          .family = parse_enum<LayerFamily>(family),
@@ -139,7 +143,12 @@ py::list optimum(const ContextTask& task, const std::vector<std::string>& kinds,
                          .risk = risk_options_in(options)};
   for (const std::string& kind : kinds) problem.kinds.push_back(parse_enum<ModelKind>(kind));
   for (const py::handle length : lengths) problem.lengths.push_back(length_in("optimum", length));
-  return list_of(long_call([&] { return compute_here(optimum_cells(problem)); }));
+  Outlet outlet(where);
+  const auto page = [&](const std::vector<OptimumRow>& rows) {
+    return with_setting(setting_of(problem.task), optimum_page(rows));
+  };
+  return list_of(long_call(
+      [&] { return kept_rows(optimum_cells(problem), outlet, &optimum_document, page); }, outlet));
 }
 
 py::tuple draw(const ContextTask& task, const Stream& stream, Index n) {

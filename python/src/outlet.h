@@ -90,6 +90,17 @@ std::vector<Row> Outlet::rows(const Cells<Row>& cells) {
   return compute_here(counted);
 }
 
+// The rows of a study; a run of out= also gets document(rows) as "result", and the report page(rows).
+template <HasColumns Row, class Document, class MakePage>
+std::vector<Row> kept_rows(const Cells<Row>& cells, Outlet& outlet, const Document& document,
+                           const MakePage& page) {
+  std::vector<Row> rows = outlet.rows(cells);
+  outlet.keep_document("result", [&] { return document(rows); });
+  outlet.keep([&] { return page(rows); });
+  outlet.close();
+  return rows;
+}
+
 // long_call that tells how far it is.
 template <class Work>
 auto long_call(const Work& work, Outlet& outlet) {

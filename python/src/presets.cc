@@ -11,7 +11,12 @@
 #include "esscher/config/sweep.h"
 #include "esscher/config/tokens.h"
 #include "esscher/config/train.h"
+#include "esscher/json/rows.h"
+#include "esscher/json/training.h"
 #include "esscher/paper/preset_claims.h"
+#include "esscher/report/page_risk.h"
+#include "esscher/report/page_tokens.h"
+#include "esscher/report/setting.h"
 #include "results.h"
 #include "rows.h"
 
@@ -64,11 +69,12 @@ py::dict tables(const std::string& name, const Assignments& assignments) {
 }
 
 // A run of a preset is the run that the program makes: its configuration is known when it was read.
-Outlet outlet_of(const Config& config, const char* verb, py::object& where) {
+Outlet outlet_of(const Config& config, const char* verb, py::object& where,
+                 const std::string& more = "") {
   config.check_all_used();
   if (!where.is_none()) {
     where["verb"] = verb;
-    where["config"] = config.resolved_toml();
+    where["config"] = config.resolved_toml() + more;
   }
   return Outlet(where);
 }
@@ -99,28 +105,35 @@ py::object run_concentration_preset(const Config& config, std::uint64_t seed, py
   return out(long_call([&] { return run_study(problem, sweep, outlet); }, outlet));
 }
 
-// The program keeps no run of this verb, so neither does Python.
+// The run of the program is that of one model, tested at all lengths.
 py::object run_risk_preset(const Config& config, std::uint64_t seed, py::object& where) {
   const LayerProblem problem = read_layer_problem(config.root(), seed);
-  if (!where.is_none() && !where["out"].is_none()) {
-    throw CapabilityError("run: icl risk makes no run on disk; keep its result with save()");
-  }
-  Outlet outlet = outlet_of(config, "icl risk", where);
-  return list_of(long_call([&] { return layer_risk_rows(problem); }, outlet));
+  Outlet outlet = outlet_of(config, "icl risk", where, "\n[tested]\nmodels = []\n");
+  const Cells<RiskRow> cells{{"risk"}, [&](std::size_t) { return layer_risk_rows(problem); }};
+  const auto page = [&](const std::vector<RiskRow>& rows) {
+    return with_setting(setting_of(problem.task), risk_page(rows));
+  };
+  return list_of(long_call([&] { return kept_rows(cells, outlet, &risk_document, page); }, outlet));
+}
+
+template <class Row>
+py::object token_rows(const PublishedTokens& tokens, const Cells<Row>& cells, Outlet& outlet,
+                      Page (*page_of)(const std::vector<Row>&)) {
+  const auto document = [&](const std::vector<Row>& rows) {
+    return Json{{"tokens", name(tokens.kind)}, {"rows", rows_json(rows)}};
+  };
+  return list_of(long_call([&] { return kept_rows(cells, outlet, document, page_of); }, outlet));
 }
 
 py::object run_scaling_preset(const Config& config, py::object& where) {
   const PublishedTokens tokens = read_published_tokens(config.root());
   allow_preset(config.root());
-  if (!where.is_none() && !where["out"].is_none()) {
-    throw CapabilityError(
-        "run: Python makes no run of scaling; keep its result with save(), or use the program");
-  }
+  if (!where.is_none()) where["seed"] = 0;  // nothing is drawn
   Outlet outlet = outlet_of(config, "scaling", where);
   if (tokens.kind == TokenKind::equiangular) {
-    return list_of(long_call([&] { return compute_here(equiangular_cells(tokens)); }, outlet));
+    return token_rows(tokens, equiangular_cells(tokens), outlet, &equiangular_page);
   }
-  return list_of(long_call([&] { return compute_here(sphere_cells(tokens)); }, outlet));
+  return token_rows(tokens, sphere_cells(tokens), outlet, &sphere_page);
 }
 
 // The result of the verb the preset is meant for.

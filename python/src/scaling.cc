@@ -7,7 +7,10 @@
 
 #include "arrays.h"
 #include "calls.h"
+#include "esscher/json/scaling.h"
+#include "esscher/report/page_scaling.h"
 #include "esscher/scaling/keep.h"
+#include "outlet.h"
 #include "parts.h"
 #include "python_measure.h"
 #include "rows.h"
@@ -48,15 +51,27 @@ Schedule schedule_in(const std::string& kind, std::optional<double> c, std::opti
 py::dict scaling(const py::object& scores, const std::vector<double>& lengths,
                  const std::string& kind, std::optional<double> c, std::optional<double> train,
                  const std::vector<std::pair<double, double>>& table, const std::string& formula,
-                 double gap, int draws, std::uint64_t seed) {
+                 double gap, int draws, std::uint64_t seed, const py::object& where) {
   const ScoreModel model = scores_in(scores);
   const Schedule schedule = schedule_in(kind, c, train, table, formula);
   const ScalingOptions options{.gap = gap, .draws = draws, .seed = seed};
-  const auto rows =
-      long_call([&] { return compute_here(scaling_cells(model, {schedule}, lengths, options)); });
-  const auto events = long_call([&] { return scaling_events(model, schedule, gap); });
-  const RetrievalLength retrieval =
-      long_call([&] { return retrieval_length(model, schedule, gap); });
+  Outlet outlet(where);
+  std::vector<ScalingEvent> events;
+  RetrievalLength retrieval;
+  const auto page = [&](const std::vector<ScalingRow>& rows) {
+    return scaling_page(model, rows, events, gap);
+  };
+  const auto document = [&](const std::vector<ScalingRow>& rows) {
+    return to_json(rows, events, {retrieval});
+  };
+  const auto rows = long_call(
+      [&] {
+        events = scaling_events(model, schedule, gap);
+        retrieval = retrieval_length(model, schedule, gap);
+        return kept_rows(scaling_cells(model, {schedule}, lengths, options), outlet, document,
+                         page);
+      },
+      outlet);
   py::dict out;
   out["rows"] = list_of(rows);
   out["events"] = list_of(events);

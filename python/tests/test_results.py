@@ -34,6 +34,7 @@ RESULTS = {
     "scaling": es.scaling(1.0, [10, 100]),
     "token law": es.preset("bruno-2605.08505").run({"tokens.lengths": [100, 10000]}),
     "moments": es.output_moments(MU, HEAD, [20, 40, 80], replicates=4),
+    "worst": es.sup_error(MU, es.Attention(U=0.5 * I), 1.0, [20, 80], replicates=4),
     "universal": es.universal(100, 1.0),
     "prompt gradients": es.mean_square_error(MU, HEAD, [1.0, 0.0], 20, gradient=True)[1],
     "risk gradient": es.risk(TASK, es.balanced_start(TASK), 20, gradient=True),
@@ -58,7 +59,7 @@ VALUES = (
 )
 PICTURES = [
     "concentration", "slow", "flow", "compare", "train", "heads", "sweep", "moments", "optimum", "risk table", "risks", "kept", "scaling",
-    "token law",
+    "token law", "worst",
 ]
 
 
@@ -308,6 +309,8 @@ def calls(out):
         "icl compare": lambda: es.compare(TASK, [10], kinds=["linear"], parametrisation="block", out=out),
         "icl train": lambda: es.train(TASK, 20, 60, curve_block=10, checkpoints=3, out=out),
         "heads": lambda: es.heads(X, X, X, score_scale=0.1, components=[2], out=out),
+        "scaling": lambda: es.scaling((MU, HEAD, [1.0, 0.0]), [10, 1e4], schedule="sqrt-log", needle=2.0, draws=11, out=out),
+        "icl optimum": lambda: es.optimum(DENOISING, [20, es.inf], restarts=1, draws=100, out=out),
     }
 
 
@@ -373,6 +376,34 @@ def test_a_preset_makes_the_run_of_the_program(program, tmp_path):
     command = [program, *p.verb.split(), "--preset", p.name, "--set", "flow.t_end=0.5", "--out", str(tmp_path / "run")]
     subprocess.run([*command, "--quiet"], check=True, capture_output=True)  # resumes it: the same study
     assert es.Run(tmp_path / "run").csv() == before
+
+
+@pytest.mark.parametrize("name, verb", [("gabet-denoising-one", "icl risk"), ("chen-2510.05554", "scaling")])
+def test_a_preset_without_seeds_makes_the_run_of_the_program(name, verb, program, tmp_path):
+    import subprocess
+
+    changes = {"sweep.lengths": [20, 40]} if verb == "icl risk" else {"tokens.lengths": [100, 10000]}
+    found = es.preset(name).run(changes, out=tmp_path / "run")
+    assert same(found.rows, es.preset(name).run(changes).rows)
+    before = es.Run(tmp_path / "run").csv()
+    assert (tmp_path / "run" / "report.html").exists() and es.Run(tmp_path / "run").verb == verb
+    asked = [part for key, value in changes.items() for part in ("--set", f"{key}={value}")]
+    subprocess.run([program, *verb.split(), "--preset", name, *asked, "--out", str(tmp_path / "run"), "--quiet"], check=True,
+                   capture_output=True)
+    assert es.Run(tmp_path / "run").csv() == before
+    es.preset(name).run(changes, out=tmp_path / "run")
+
+
+@pytest.mark.parametrize("call", [
+    lambda hear: es.optimum(DENOISING, [20, 40], restarts=1, draws=100, progress=hear),
+    lambda hear: es.output_moments(MU, HEAD, [20, 40], replicates=3, progress=hear),
+    lambda hear: es.sup_error(MU, HEAD, 1.0, [20], replicates=3, progress=hear),
+    lambda hear: es.scaling(1.0, [100, 1000], draws=11, progress=hear),
+])
+def test_progress_of_studies(call):
+    seen = []
+    call(lambda done, total: seen.append((done, total)))
+    assert seen[-1][0] == seen[-1][1] > 0 and seen == sorted(seen)
 
 
 def test_progress():

@@ -266,5 +266,37 @@ TEST_F(Comfort, InterruptedTrainingSaysHowToResume) {
   EXPECT_THAT(stopped.err, HasSubstr("start the same command again to resume"));
 }
 
+// A paper at full size takes many hours: Ctrl-C ends it at once and keeps every finished cell, and
+// the same command goes on behind them.
+TEST_F(Comfort, AnInterruptedPaperGoesOnWhereItStopped) {
+  // Waits until so many cells are done, then presses Ctrl-C.
+  const auto stopped_at = [&](int cells) {
+    const std::string paper = "'" + esscher_program() + "' paper --full -o run";
+    return shell(paper + " & pid=$!\nfor i in $(seq 1000); do done=$(" + paper +
+                 " --dry-run --json 2>/dev/null | sed -n 's/.*\"done\": \\([0-9]*\\).*/\\1/p'); [ "
+                 "\"${done:-0}\" -ge " +
+                 std::to_string(cells) + " ] && break; sleep 0.1; done\nkill -INT $pid\nwait $pid");
+  };
+  const auto done_cells = [&] {
+    return run("paper --full --dry-run --json -o " + file("run").string())
+        .json()
+        .at("done")
+        .get<int>();
+  };
+  const Outcome first = stopped_at(1);
+  EXPECT_EQ(first.code, 130) << first.err;
+  const int kept = done_cells();
+  EXPECT_GE(kept, 1);
+  EXPECT_THAT(first.err, HasSubstr("interrupted: " + std::to_string(kept) +
+                                   " of 185 cells are finished and kept in run; start the same "
+                                   "command again to resume"));
+  const Outcome second = stopped_at(kept + 1);
+  EXPECT_EQ(second.code, 130) << second.err;
+  EXPECT_THAT(second.err,
+              HasSubstr("resuming: " + std::to_string(kept) + " of 185 cells are done"));
+  EXPECT_GT(done_cells(), kept);
+  EXPECT_FALSE(std::filesystem::exists(file("run/report.html"))) << "nothing is judged on a part";
+}
+
 }  // namespace
 }  // namespace esscher

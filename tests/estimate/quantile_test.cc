@@ -50,5 +50,25 @@ TEST(Quantile, OrderStatisticsCoverAsBinomialCountsSay) {
   EXPECT_TRUE(testing::agrees({double(covered) / kRepeats, std_error, kRepeats}, chance));
 }
 
+// Skewed draws; whole ranks would make the interval of 16 draws too short.
+TEST(Quantile, MediansAreAsCertainAsTheySay) {
+  constexpr int kRepeats = 4000;
+  using boost::math::binomial;
+  for (const int n : {16, 64, 101}) {
+    int covered = 0;
+    for (std::uint64_t r = 0; r < kRepeats; ++r) {
+      std::vector<double> x(static_cast<std::size_t>(n));
+      Stream(4, static_cast<std::uint64_t>(n)).split(r).fill_uniform(0, x);
+      for (double& one : x) one = -std::log1p(-one);
+      const Estimate found = median_estimate(x, Engine::direct);
+      covered += std::abs(found.value - std::log(2.0)) <= 1.96 * found.std_error ? 1 : 0;
+    }
+    EXPECT_GE(covered, quantile(binomial(kRepeats, 0.93), 1e-3)) << n;
+    EXPECT_LE(covered, quantile(binomial(kRepeats, 0.97), 1 - 1e-3)) << n;
+  }
+  EXPECT_EQ(median_estimate({}, Engine::direct).value, 0);
+  EXPECT_EQ(median_estimate({3}, Engine::direct).std_error, 0);
+}
+
 }  // namespace
 }  // namespace esscher

@@ -114,6 +114,8 @@ TEST(Window, OneByOneAndTogetherAreTheSameBits) {
         pieces.push(p.keys.middleRows(at, rows), p.values.middleRows(at, rows));
       }
       EXPECT_TRUE(same_bits(pieces(a), together(a))) << name(tail) << " " << piece;
+      const Vector variance = pieces.parts(a).scores.variance;
+      EXPECT_TRUE(same_bits(variance, together.parts(a).scores.variance)) << name(tail);
     }
   }
 }

@@ -123,6 +123,46 @@ TEST(ScoreLaw, LatticeOfSignsIsTheSumOverAllOfThem) {
 }
 
 // A sphere and Gaussian noise: the cosine by a fine rule of its own, and the noise by another.
+// Two coordinates with slow tails, against the sum over all pairs of their nodes: the lattice, the
+// reading along one vector each, and what is left out at the ends of the sum.
+TEST(ScoreLaw, CoordinatesAreTheSumOverAllPairsOfNodes) {
+  const double b = 0.6;
+  const Vector a{{0.9, -0.7}}, c{{0.3, -0.1, 0.2}};
+  const Matrix V = random_matrix(Stream(13), 3, 2);
+  const ScoreLaw law = score_law(Laplace(2, b), {a, V, c});
+  std::vector<ScoreLaw> parts;
+  for (const Index j : {0, 1}) {
+    const ScoreReading own{a.segment(j, 1), Matrix::Ones(1, 1), Vector::Zero(1)};
+    parts.push_back(score_law(Laplace(1, b), own));
+  }
+  for (const double log_t : {-35.0, -20.0, -3.0, 0.0, 4.0}) {
+    for (const int j : {0, 1, 2}) {
+      const auto g = [&](double s) {
+        const double y = std::exp(log_t + s);
+        return std::pow(y, j) * std::exp(-y);
+      };
+      double p = 0, second = 0;
+      Vector first = Vector::Zero(3);
+      for (Index i = 0; i < parts[0].size(); ++i) {
+        for (Index k = 0; k < parts[1].size(); ++k) {
+          const double w = parts[0].p[i] * parts[1].p[k] * g(parts[0].s[i] + parts[1].s[k]);
+          const Vector x = V.col(0) * (parts[0].first(i, 0) / parts[0].p[i]) +
+                           V.col(1) * (parts[1].first(k, 0) / parts[1].p[k]) - c;
+          p += w;
+          first += w * x;
+          second += w * x.squaredNorm();
+        }
+      }
+      const double size = std::sqrt(p * second);
+      const Vector weights = law.s.unaryExpr(g);
+      const std::string where = std::to_string(log_t) + " " + std::to_string(j);
+      EXPECT_TRUE(close(law.p.dot(weights), p, 1e-12)) << where;
+      EXPECT_TRUE(close(law.second.dot(weights), second, 1e-12)) << where;
+      EXPECT_LT((law.first.transpose() * weights - first).norm(), 1e-12 * size) << where;
+    }
+  }
+}
+
 TEST(ScoreLaw, SphereWithNoiseIsADoubleIntegral) {
   for (const Index d : {2, 3, 6, 7}) {
     const Vector a = Vector::Unit(d, 0) * 4.0, c = Vector::Zero(1);

@@ -36,6 +36,21 @@ TEST(Convolve, EqualsThePlainSumsOnEveryTarget) {
         const Vector want = plain(a, b, out);
         simd::convolve_add(all(a), all(b), all(out));
         EXPECT_TRUE(close(out, want, 1e-13, 1));
+        // Up to seven sequences at once, as four, two and one.
+        Matrix many = random_matrix(Stream(4), 7, n), sums = random_matrix(Stream(5), 7, n + m - 1);
+        Matrix alone = sums;
+        std::vector<std::span<const double>> rows;
+        std::vector<std::span<double>> to;
+        const auto row = [](Matrix& of, Index r) {
+          return std::span<double>(of.row(r).data(), static_cast<std::size_t>(of.cols()));
+        };
+        for (Index r = 0; r < 7; ++r) {
+          rows.push_back(row(many, r));
+          to.push_back(row(sums, r));
+          simd::convolve_add(row(many, r), all(b), row(alone, r));
+        }
+        simd::convolve_add(rows, all(b), to);
+        EXPECT_EQ(sums, alone);
       }
     }
   }
@@ -45,6 +60,9 @@ TEST(Convolve, EqualsThePlainSumsOnEveryTarget) {
 TEST(Convolve, ShapesAreChecked) {
   std::vector<double> a(3), b(2), out(3);
   EXPECT_THROW(simd::convolve_add(a, b, out), DimensionError);
+  std::vector<double> right(4), longer(4);
+  EXPECT_THROW(simd::convolve_add({a, a}, b, {right}), DimensionError);
+  EXPECT_THROW(simd::convolve_add({a, longer}, b, {right, right}), DimensionError);
 }
 
 }  // namespace
