@@ -247,7 +247,7 @@ std::vector<std::string> formulas() {
                paren(id("z")) + text("almost surely") + as_L_grows())};
 }
 
-std::vector<StatedHypothesis> hypotheses() {
+std::vector<StatedHypothesis> hypotheses(const Options& options) {
   StatedHypothesis integrable{.text = "The function e^{⟨a,z′⟩} is integrable at a = Uz:"};
   std::string sep = " ";
   for (const Law& law : laws()) {
@@ -259,7 +259,9 @@ std::vector<StatedHypothesis> hypotheses() {
   }
   integrable.text += ".";
   return {{.text = "Tokens are independent with one law: prompts are streams of tokens, and a "
-                   "shorter prompt is the beginning of a longer one."},
+                   "shorter prompt is the beginning of a longer one.",
+           .values = {{"prompts of each law", prompts(options)},
+                      {"longest L", static_cast<double>(lengths(options).back())}}},
           integrable};
 }
 
@@ -322,7 +324,7 @@ SectionReport report(const Options& options, std::span<const GrowingRow> rows) {
   section.tables = {judged_table(almost_sure_checks(numbers)), std::move(table)};
   return {.section = std::move(section),
           .datasets = curves(rows),
-          .hypotheses = hypotheses(),
+          .hypotheses = hypotheses(options),
           .checks = almost_sure_checks(numbers)};
 }
 

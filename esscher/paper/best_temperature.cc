@@ -258,7 +258,8 @@ SectionReport report(const Options&, std::span<const BestRow> rows) {
   section.tables = {judged_table(best_checks(numbers)), std::move(gains)};
   StatedHypothesis task{.text =
                             "Features and tasks are standard normal, labels have no noise; the "
-                            "head has U = αI and reads labels with 1/α."};
+                            "head has U = αI and reads labels with 1/α.",
+                        .values = {{"noise variance", 0.0}}};
   StatedHypothesis fast{.text = "Scores are in the fast regime, 2α² < 1:"};
   for (const Setting& s : kSettings) {
     fast.values.emplace_back("2 alpha^2, d = " + std::to_string(s.d), 2 * s.alpha * s.alpha);

@@ -172,7 +172,8 @@ std::vector<StatedHypothesis> hypotheses(const Options& options) {
        .values = {{"dimension", 5}, {"noise variance", 0.1}},
        .holds = {}},
       {.text = "The theorem's start is the balanced (A, b), from which the gradient flow of the "
-               "exact risk runs until it is stationary."},
+               "exact risk runs until it is stationary; α is half of what the theorem allows.",
+       .values = {{"alpha over its bound", kTheoremStart}}},
       {.text =
            "The default start is K, Q, V, O as PyTorch draws them: " + std::to_string(plan.starts) +
            " starts per length, " + steps + " SGD steps of batch " + std::to_string(plan.batch) +

@@ -23,6 +23,9 @@ constexpr auto enum_names(ExperimentPreset) {
       {{{ExperimentPreset::intended, "as intended"}, {ExperimentPreset::released, "as released"}}}};
 }
 
+// The theorem's start in units of the largest that the theorem allows.
+inline constexpr double kTheoremStart = 0.5;
+
 struct Schedule {
   std::int64_t steps;
   double learning_rate;

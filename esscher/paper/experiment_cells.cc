@@ -194,14 +194,14 @@ std::vector<ExperimentRow> train(const Options& options, const TrainingCell& cel
   return rows;
 }
 
-// The end of gradient flow from the start of the theorem, half as large as it allows.
+// The end of gradient flow from the start of the theorem.
 std::vector<ExperimentRow> theorem_row(const Options& options, const TrainingCell& cell) {
   const LinearRegressionTask task = task_of(cell.preset);
   FlowSetup setup;
   setup.task = task;
   setup.space = {ParameterSpace::block, task.token_dim(), 0, 1.0};
-  setup.theta0 =
-      parameters_of(setup.space, balanced_start(task.dim, balanced_start_bound(task) / 2));
+  setup.theta0 = parameters_of(
+      setup.space, balanced_start(task.dim, kTheoremStart * balanced_start_bound(task)));
   setup.flow.rtol = 1e-6;
   setup.flow.atol = 1e-8;
   setup.flow.stationary = 1e-8;

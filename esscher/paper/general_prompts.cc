@@ -332,7 +332,12 @@ SectionReport report(const Options&, std::span<const GeneralRow> rows) {
       known.add(n.name, at.L, independent("general " + n.key + " sup", 0, at.L).value);
     }
   }
-  stated.push_back({.text = std::string(kWords->setting), .holds = {}});
+  StatedHypothesis setting{.text = std::string(kWords->setting), .holds = {}};
+  for (const GeneralCase& of : kCases()) {
+    setting.values.emplace_back("start u, " + of.name, of.u);
+    setting.values.emplace_back("start v, " + of.name, of.v);
+  }
+  stated.push_back(std::move(setting));
   stated.push_back({.text = "Tokens are sub-Gaussian given the task. The way is the flow of (u, v) "
                             "on infinite prompts up to t = " +
                             brief(kGeneralTimes[3]) + ", at four times.",

@@ -130,6 +130,8 @@ void expect_claimed(const SectionReport& made) {
   std::size_t values = 0;
   for (const Json& hypothesis : claim["hypotheses"]) {
     EXPECT_NE(hypothesis["holds"], Json(false)) << hypothesis;
+    EXPECT_TRUE(hypothesis["holds"].is_null() || !hypothesis["values"].empty())
+        << "what holds was found to hold by a number: " << hypothesis;
     values += hypothesis["values"].size();
   }
   EXPECT_GT(values, 0u) << "hypotheses come with numbers";
