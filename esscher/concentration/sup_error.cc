@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "esscher/base/error.h"
+#include "esscher/base/stop.h"
 #include "esscher/base/svd.h"
 #include "esscher/concentration/detail/plan.h"
 #include "esscher/concentration/queries.h"
@@ -120,6 +121,7 @@ SupPoint branch_and_bound(const PromptErrorSurface& surface, Index rank, const S
   };
   visit({Vector::Zero(rank), rank == 0 ? 0 : o.radius, 0});
   while (open.top().bound > out.lower * (1 + o.tolerance) && out.points < o.max_points) {
+    check_stop();
     const Cube cube = open.top();
     if (cube.half < 1e-13 * o.radius) break;
     open.pop();

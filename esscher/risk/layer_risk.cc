@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <memory>
 #include <optional>
 
 #include "esscher/base/error.h"
 #include "esscher/base/parallel.h"
+#include "esscher/base/stop.h"
 #include "esscher/estimate/moments.h"
 #include "esscher/risk/carriers.h"
 #include "esscher/risk/layer_error.h"
@@ -92,6 +94,7 @@ Estimate over_nodes(const ContextTask& task, int log2_count, const RiskOptions& 
   Moments sums;
   bool heavy = false;
   for (int i = 0; i < options.scramblings; ++i) {
+    check_stop();
     const Stream own = options.stream.split(1).split(static_cast<std::uint64_t>(i));
     const Vector values = value(places_of(net_nodes(task, log2_count, own), task.loss));
     sums.add(values.sum());
@@ -107,6 +110,21 @@ Place draw_place(const ContextTask& task, Length L, const Stream& own) {
   if (!L.is_infinite()) {
     out.prompt = AnyMeasure(out.node.tokens->measure().sample(own.split(1), L.count()));
   }
+  return out;
+}
+
+// `draws` prompts of equal weight.
+Places drawn_places(const ContextTask& task, Length L, const RiskOptions& options) {
+  std::vector<Places> blocks(static_cast<std::size_t>((options.draws + kBlock - 1) / kBlock));
+  parallel_for(static_cast<std::int64_t>(blocks.size()), [&](std::int64_t block) {
+    Places& own = blocks[static_cast<std::size_t>(block)];
+    for (std::int64_t i = block * kBlock; i < std::min(options.draws, (block + 1) * kBlock); ++i) {
+      own.push_back(draw_place(task, L, options.stream.split(static_cast<std::uint64_t>(i))));
+      own.back().weight = 1 / static_cast<double>(options.draws);
+    }
+  });
+  Places out;
+  for (Places& block : blocks) std::move(block.begin(), block.end(), std::back_inserter(out));
   return out;
 }
 
@@ -145,6 +163,7 @@ Estimate of_moments(const ContextTask& task, const RiskOptions& options, const R
   if (task.exact_moments) return {risk(task.moments(options.stream)), 0, 0, Engine::exact};
   Moments sums;
   for (int i = 0; i < options.scramblings; ++i) {
+    check_stop();
     sums.add(risk(task.moments(options.stream.split(3).split(static_cast<std::uint64_t>(i)))));
   }
   return sums.estimate(Engine::quadrature);
@@ -249,11 +268,7 @@ LayerRiskFunction layer_risk_function(const ContextTask& task, const Layer& like
   auto places = std::make_shared<Places>();
   if (choose_layer_risk(task, like, length, options.engine).method == RiskMethod::draws) {
     if (!length.is_infinite()) check_prompt_memory(task, length, options.draws);
-    for (std::int64_t i = 0; i < options.draws; ++i) {
-      places->push_back(
-          draw_place(task, length, options.stream.split(static_cast<std::uint64_t>(i))));
-      places->back().weight = 1 / static_cast<double>(options.draws);
-    }
+    *places = drawn_places(task, length, options);
   } else if (has_lattice(task)) {
     *places = places_of(lattice_nodes(task, 0), task.loss);
   } else {

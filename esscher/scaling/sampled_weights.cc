@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "esscher/base/stop.h"
 #include "esscher/estimate/quantile.h"
 #include "esscher/scaling/detail/normal.h"
 
@@ -69,6 +70,7 @@ std::optional<Estimate> median_weight_square(const ScoreModel& scores, double f,
   if (!scores.is_gaussian() && n * draws > kMaxDrawnTokens) return std::nullopt;
   std::vector<double> h(static_cast<std::size_t>(draws));
   for (std::size_t i = 0; i < h.size(); ++i) {
+    check_stop();
     if (scores.is_gaussian()) {
       h[i] = sampled_weight_square(n, scores.deviation(f), stream, i);
       continue;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "esscher/base/error.h"
+#include "esscher/base/stop.h"
 #include "esscher/measure/score_law.h"
 #include "esscher/prompt/exact_prompt.h"
 #include "esscher/universal/free_energy.h"
@@ -109,7 +110,9 @@ double ScoreModel::slope(double f, double t) const {
   }
 }
 
+// Searches ask for weights and needles many times.
 WeightNumbers ScoreModel::weights(double f, double n) const {
+  check_stop();
   WeightNumbers out;
   if (!layer_) {
     const double tau = f * tau_;
@@ -134,6 +137,7 @@ WeightNumbers ScoreModel::weights(double f, double n) const {
 }
 
 double ScoreModel::needle(double f, double n, double gap) const {
+  check_stop();
   const double score = mean(f) + f * gap;
   if (!layer_) return needle_weight(n, f * tau_, score);
   Prompt prompt = Prompt::plain(layer_->mu);

@@ -188,7 +188,9 @@ def _ask(pool: Executor, function: Callable[..., Any], point: Point) -> Point:
 
 def _here(function: Callable[..., Any], points: List[Point], pool: Executor, progress: Progress) -> Rows:
     hears = listener(progress, "sweep")
-    jobs = [pool.submit(_compute, function, point) for point in points]
+    token = _esscher.StopToken() if isinstance(pool, ThreadPoolExecutor) else None
+    calls = [partial(_compute, function, point) for point in points]
+    jobs = [pool.submit(call) if token is None else pool.submit(token.call, call) for call in calls]
     try:
         for done, job in enumerate(as_completed(jobs), 1):
             job.result()
@@ -197,6 +199,8 @@ def _here(function: Callable[..., Any], points: List[Point], pool: Executor, pro
     except BaseException:
         for job in jobs:
             job.cancel()
+        if token is not None:
+            token.set()  # the calls that are running end too
         raise
     finally:
         if isinstance(hears, Bar):

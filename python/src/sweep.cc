@@ -1,6 +1,7 @@
 #include <pybind11/stl.h>
 
 #include "arrays.h"
+#include "esscher/base/stop.h"
 #include "esscher/report/report.h"
 #include "outlet.h"
 #include "parts.h"
@@ -46,8 +47,22 @@ py::object sweep(const py::object& where, std::vector<std::string> keys, const p
   return list_of(table);
 }
 
+// A flag for calls on threads of Python: Ctrl-C reaches the main thread alone.
+struct StopToken {
+  StopFlag flag{false};
+};
+
 }  // namespace
 
-void bind_sweep(py::module_& m) { m.def("sweep", &sweep); }
+void bind_sweep(py::module_& m) {
+  m.def("sweep", &sweep);
+  py::class_<StopToken>(m, "StopToken")
+      .def(py::init<>())
+      .def("set", [](StopToken& token) { token.flag = true; })
+      .def("call", [](const StopToken& token, const py::function& f) {
+        const StopScope scope(&token.flag);
+        return f();
+      });
+}
 
 }  // namespace esscher::python

@@ -156,9 +156,30 @@ def long_fit():
     return es.Mixture.fit(np.random.default_rng(0).normal(size=(100_000, 16)), 16)
 
 
+def long_optimum():
+    """Prompts are drawn first, which takes most of the time."""
+    task = es.DenoisingTask(np.random.default_rng(0).normal(size=(8, 6)), gamma=0.5, xi=0.5)
+    return es.optimum(task, [200, 400], family="full", heads=2, draws=10**5)
+
+
+def long_supremum():
+    return es.sup_error(es.Sphere(3), es.Attention(U=3 * np.eye(3)), 2.0, [1000, 10000], replicates=100, tolerance=1e-4)
+
+
+def long_scaling():
+    head = es.Attention(U=np.eye(12))
+    return es.kept_factors((es.Rademacher(12), head, np.arange(12) / 12), "ess", train=100, lengths=np.logspace(2, 12, 500))
+
+
+def long_sweep():
+    task = es.LinearRegressionTask(10)
+    heads = [es.balanced_start(task)] * 2
+    return es.sweep(lambda seed: es.risk(task, heads, 500, draws=10**6, seed=seed), {"seed": range(100)})
+
+
 @pytest.mark.parametrize(
     "call",
-    [long_prompts, long_fit, many_replicates, many_tokens, long_study, long_flow, long_comparison, long_training, long_risk, long_preset],
+    [long_optimum, long_supremum, long_scaling, long_sweep, long_prompts, long_fit, many_replicates, many_tokens, long_study, long_flow, long_comparison, long_training, long_risk, long_preset],
 )
 def test_ctrl_c_ends_a_long_call(call):
     threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
