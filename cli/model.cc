@@ -72,13 +72,19 @@ Index first_position(const ModelArguments& arguments, const Texts& texts) {
 }
 
 double nats_of(const Model& model, const Texts& texts, Index from) {
+  constexpr Index kRows = 32;  // positions whose probabilities are held at a time
   double sum = 0;
   double count = 0;
   for (const auto& text : texts) {
     const Pass pass = run_model(model, text, softmax_head);
-    for (Index i = from; i + 1 < static_cast<Index>(text.size()); ++i) {
-      sum -= log_probabilities(model, pass, i, 1)(0, text[static_cast<std::size_t>(i) + 1]);
-      count += 1;
+    const auto end = static_cast<Index>(text.size()) - 1;
+    for (Index first = from; first < end; first += kRows) {
+      const Index rows = std::min(kRows, end - first);
+      const MatrixF p = log_probabilities(model, pass, first, rows);
+      for (Index i = 0; i < rows; ++i) {
+        sum -= p(i, text[static_cast<std::size_t>(first + i) + 1]);
+        count += 1;
+      }
     }
   }
   return count > 0 ? sum / count : 0.0;

@@ -18,29 +18,35 @@ MatrixF apply(const Linear& linear, const MatrixF& x) {
   return y;
 }
 
-// RMSNorm x / sqrt(mean x^2 + eps) * scale, or LayerNorm with mean and shift.
+// RMSNorm x / sqrt(mean x^2 + eps) * scale, or LayerNorm with mean and shift. Each entry is rounded
+// once: a factor 1 / sqrt(..) in single precision would move all entries of a row the same way, which
+// costs more than the rounding of everything else together.
 MatrixF normed(const ModelSpec& spec, const Norm& norm, const MatrixF& x) {
-  MatrixF y = x;
+  MatrixF y(x.rows(), x.cols());
   for (Index i = 0; i < y.rows(); ++i) {
-    auto row = y.row(i);
+    Eigen::RowVectorXd row = x.row(i).cast<double>();
     if (spec.family == ModelFamily::gpt2) row.array() -= row.mean();
-    const double square = row.cast<double>().squaredNorm() / static_cast<double>(row.size());
-    row *= static_cast<float>(1.0 / std::sqrt(square + spec.norm_eps));
-    row.array() *= norm.scale.transpose().array();
-    if (spec.family == ModelFamily::gpt2) row += norm.shift.transpose();
+    const double square = row.squaredNorm() / static_cast<double>(row.size());
+    row.array() *= norm.scale.transpose().cast<double>().array();
+    row /= std::sqrt(square + spec.norm_eps);
+    if (spec.family == ModelFamily::gpt2) row += norm.shift.transpose().cast<double>();
+    y.row(i) = row.cast<float>();
   }
   return y;
+}
+
+double gelu(double u) {
+  const double c = std::sqrt(2.0 / std::numbers::pi);
+  return 0.5 * u * (1.0 + std::tanh(c * (u + 0.044715 * u * u * u)));
 }
 
 MatrixF feed_forward(const ModelSpec& spec, const ModelLayer& layer, const MatrixF& x) {
   MatrixF up = apply(layer.up, x);
   if (spec.family == ModelFamily::llama) {
-    const MatrixF gate = apply(layer.gate, x);
-    up.array() *= gate.array() / (1.0f + (-gate.array()).exp());
+    const Matrix gate = apply(layer.gate, x).cast<double>();
+    up = (up.cast<double>().array() * gate.array() / (1.0 + (-gate.array()).exp())).cast<float>();
   } else {
-    const float c = std::sqrt(2.0f / std::numbers::pi_v<float>);
-    up = up.unaryExpr(
-        [c](float u) { return 0.5f * u * (1.0f + std::tanh(c * (u + 0.044715f * u * u * u))); });
+    up = up.cast<double>().unaryExpr(&gelu).cast<float>();
   }
   return apply(layer.down, up);
 }

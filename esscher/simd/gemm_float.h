@@ -1,6 +1,7 @@
-// The product of a float32 model: Y = X W', with both operands read along their rows, as weights of
-// linear layers are stored. Each entry of Y is a sum over vector lanes in an order that depends on
-// the width of the vectors alone, so the bits are the same for any number of threads.
+// The product of a float32 model: Y = X W', both stored as weights of linear layers are. Sums are
+// taken in double precision, so that an entry of Y is rounded once: in single precision the sums
+// would cost more accuracy than the weights and all stored values together. The order of a sum is
+// that of its terms, so its bits are the same for any number of threads and any instruction set.
 #pragma once
 
 #include "esscher/base/linalg.h"

@@ -1,50 +1,22 @@
-// Every way to keep a prompt in few numbers against loops that do the same the long way, or against
-// the conditions that its optimum must meet.
+// Parts of the ways to keep a prompt in few numbers against the conditions that their optimum must
+// meet, and what they keep against what they are given.
 #include "esscher/heads/compress.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <set>
 
-#include "esscher/heads/budget.h"
 #include "esscher/heads/detail/compress_parts.h"
 #include "esscher/heads/mixture_fit.h"
 #include "esscher/heads/surrogate.h"
-#include "esscher/heads/tail.h"
-#include "esscher/universal/free_energy.h"
+#include "tests/heads/compress_input.h"
 #include "tests/testing.h"
 
 namespace esscher {
 namespace {
 
 using testing::random_matrix;
-
-constexpr Index kDk = 4, kDv = 3, kPair = kDk + kDv;
-
-CompressInput some_input(Index n) {
-  return {.keys = random_matrix(Stream(71, 1), n, kDk).array() + 0.2,
-          .values = random_matrix(Stream(71, 2), n, kDv).array() + 0.5,
-          .calibration = random_matrix(Stream(71, 3), 30, kDk, 0.8),
-          .sinks = 1};
-}
-
-const Vector& some_query() {
-  static const Vector a = random_matrix(Stream(71, 4), kDk, 1, 0.8);
-  return a;
-}
-
-Vector softmax_output(const CompressInput& x, const Vector& a) {
-  double mass = 0;
-  Vector T = Vector::Zero(kDv);
-  for (Index l = 0; l < x.keys.rows(); ++l) {
-    const double w = std::exp(x.keys.row(l).dot(a));
-    mass += w;
-    T += w * x.values.row(l).transpose();
-  }
-  return T / mass;
-}
 
 TEST(Compress, EveryMethodKeepsNoMoreThanItIsGiven) {
   const CompressInput x = some_input(200);
@@ -321,241 +293,6 @@ TEST(Compress, EvictionKeepsTheKeysOfTheLargestScore) {
   };
   EXPECT_TRUE(testing::close(got(Compression::expected), want(expected), 1e-12));
   EXPECT_TRUE(testing::close(got(Compression::past), want(past), 1e-12));
-}
-
-// The softmax over the first key, the last w - 1 and a tail, from sums over single keys.
-Vector slow_window(Compression method, const CompressInput& x, Index w, const Vector& a) {
-  const Index n = x.keys.rows();
-  std::vector<Index> exact, rest;
-  for (Index l = 0; l < n; ++l) (l == 0 || l > n - w ? exact : rest).push_back(l);
-  const auto count = static_cast<double>(rest.size());
-  Vector mk = Vector::Zero(kDk), mv = Vector::Zero(kDv), cross = Vector::Zero(kDv);
-  for (const Index l : rest) {
-    mk += x.keys.row(l).transpose() / count;
-    mv += x.values.row(l).transpose() / count;
-  }
-  double tau2 = 0;
-  for (const Index l : rest) {
-    const double s = a.dot(x.keys.row(l).transpose() - mk);
-    tau2 += s * s / count;
-    cross += s * (x.values.row(l).transpose() - mv) / count;
-  }
-  double log_mass = std::log(count) + a.dot(mk);
-  Vector value = mv;
-  if (method == Compression::window_first || method == Compression::window_gaussian) value += cross;
-  if (method == Compression::window_gaussian) log_mass += tau2 / 2;
-  if (method == Compression::window_finite) {
-    const FreeEnergy energy = free_energy(count, std::sqrt(tau2));
-    log_mass = a.dot(mk) + energy.F;
-    value += energy.shrink * cross;
-  }
-  double mass = method == Compression::window ? 0 : std::exp(log_mass);
-  Vector T = mass * value;
-  for (const Index l : exact) {
-    const double weight = std::exp(a.dot(x.keys.row(l)));
-    mass += weight;
-    T += weight * x.values.row(l).transpose();
-  }
-  return T / mass;
-}
-
-TEST(Compress, WindowsAreTheirSlowTwins) {
-  const CompressInput x = some_input(120);
-  using Pair = std::pair<Compression, Tail>;
-  for (const auto& [method, tail] :
-       {Pair{Compression::window, Tail::none}, Pair{Compression::window_mean, Tail::mean},
-        Pair{Compression::window_first, Tail::first},
-        Pair{Compression::window_gaussian, Tail::gaussian},
-        Pair{Compression::window_finite, Tail::finite}}) {
-    const Index state = tail_state(tail, kDk, kDv);
-    for (const Index w : {Index{2}, Index{9}, Index{40}}) {
-      const auto got = compress(method, x, state + w * kPair + kPair - 1, Stream(1));
-      ASSERT_TRUE(got) << name(method);
-      EXPECT_EQ(got->numbers, state + w * kPair) << name(method);
-      EXPECT_TRUE(
-          testing::close(got->output(some_query()), slow_window(method, x, w, some_query()), 1e-7))
-          << name(method) << " " << w;
-    }
-  }
-}
-
-// Cells of plain keys or of keys in the metric, their means and counts as one softmax, and what values do
-// within cells.
-TEST(Compress, ClustersAreTheirSlowTwins) {
-  const CompressInput x = some_input(90);
-  const Vector a = some_query();
-  for (const Compression method :
-       {Compression::centroids, Compression::metric_centroids, Compression::shared_covariance}) {
-    const bool shared = method == Compression::shared_covariance;
-    const Index k = 7, numbers = k * (kPair + 1) + (shared ? kDk * kDv : 0);
-    const Matrix rows = method == Compression::metric_centroids
-                            ? Matrix(x.keys * query_metric(x.calibration))
-                            : x.keys;
-    const std::vector<Index> cells = kmeans_cells(rows, k, Stream(3));
-    double mass = 0;
-    Vector want = Vector::Zero(kDv), within = want;
-    for (Index c = 0; c < k; ++c) {
-      double count = 0;
-      Vector mk = Vector::Zero(kDk), mv = Vector::Zero(kDv);
-      for (std::size_t l = 0; l < cells.size(); ++l) {
-        if (cells[l] != c) continue;
-        count += 1;
-        mk += x.keys.row(static_cast<Index>(l)).transpose();
-        mv += x.values.row(static_cast<Index>(l)).transpose();
-      }
-      ASSERT_GT(count, 0);
-      const double weight = count * std::exp(a.dot(mk) / count);
-      mass += weight;
-      want += weight * mv / count;
-      for (std::size_t l = 0; l < cells.size(); ++l) {
-        if (cells[l] != c) continue;
-        const auto at = static_cast<Index>(l);
-        within += a.dot(x.keys.row(at).transpose() - mk / count) *
-                  (x.values.row(at).transpose() - mv / count) / 90;
-      }
-    }
-    want /= mass;
-    if (shared) want += within;
-    const auto got = compress(method, x, numbers, Stream(3));
-    ASSERT_TRUE(got);
-    EXPECT_EQ(got->numbers, numbers) << name(method);
-    EXPECT_TRUE(testing::close(got->output(a), want, 1e-11)) << name(method);
-  }
-}
-
-// Matching keeps the keys of the largest weights over the calibration queries; uniform keeps each key
-// equally often, and the softmax is over those that stay.
-TEST(Compress, MatchedAndRandomKeysAreTheirSlowTwins) {
-  const CompressInput x = some_input(40);
-  Vector past = Vector::Zero(40);
-  for (Index i = 0; i < x.calibration.rows(); ++i) {
-    const Vector w = (x.keys * x.calibration.row(i).transpose()).array().exp();
-    past += w / w.sum();
-  }
-  std::vector<Index> top;
-  for (Index l = 0; l < 40; ++l) {
-    Index above = 0;
-    for (Index j = 0; j < 40; ++j) above += past(j) > past(l) ? 1 : 0;
-    if (above < 6) top.push_back(l);
-  }
-  const auto matched = compress(Compression::matching, x, 6 * (kPair + 1), Stream(1));
-  EXPECT_TRUE(
-      testing::close(matched->output(some_query()), matched_cache(x, top)(some_query()), 1e-12));
-
-  CompressInput marked = x;  // values that name their key, so that the output tells which ones stay
-  marked.values = Matrix::Identity(40, 40);
-  marked.keys.setZero();
-  Vector kept = Vector::Zero(40);
-  constexpr int kDraws = 4000;
-  for (std::uint64_t seed = 0; seed < kDraws; ++seed) {
-    const auto got = compress(Compression::uniform, marked, 10 * (kDk + 40), Stream(seed));
-    const Vector T = got->output(Vector::Zero(kDk));
-    EXPECT_NEAR(T.sum(), 1, 1e-12);
-    EXPECT_TRUE(((T.array() - 0.1).abs() < 1e-12 || T.array() == 0).all());
-    kept += T;
-  }
-  const double error = std::sqrt(0.25 * 0.75 / kDraws);
-  EXPECT_LT((kept.array() * 10 / kDraws - 0.25).abs().maxCoeff(), 6 * error);
-}
-
-// The features are unbiased for e^{<a,k>}; with many of them the output is that of softmax, and the
-// error falls like 1 / sqrt(M).
-TEST(Compress, RandomFeaturesTendToSoftmax) {
-  CompressInput x = some_input(60);
-  x.keys *= 0.4;  // features of large scores have heavy tails
-  x.calibration *= 0.4;
-  const Vector a = 0.4 * some_query();
-  const Vector T = softmax_output(x, a);
-  const auto error = [&](Index M, std::uint64_t seed) {
-    const Index numbers = M * (kDv + 1) + kDk + 1;
-    const auto got = compress(Compression::features, x, numbers, Stream(seed));
-    EXPECT_EQ(got->numbers, numbers);
-    return (got->output(a) - T).squaredNorm();
-  };
-  double few = 0, many = 0;
-  for (std::uint64_t seed = 0; seed < 40; ++seed) {
-    few += error(40, seed) / 40;
-    many += error(4000, seed) / 40;
-  }
-  EXPECT_LT(std::sqrt(many), 0.02 * T.norm());
-  EXPECT_NEAR(std::log(few / many) / std::log(100.0), 1.0, 0.25);
-}
-
-// Queries and keys are the phases of their positions: a query looks at the keys beside it.
-Head local_head(Index n) {
-  Matrix Q(n, 12);
-  for (Index l = 0; l < n; ++l) {
-    for (Index j = 0; j < 6; ++j) {
-      const double angle = (0.31 + 0.23 * static_cast<double>(j)) * static_cast<double>(l);
-      Q(l, 2 * j) = std::cos(angle);
-      Q(l, 2 * j + 1) = std::sin(angle);
-    }
-  }
-  return make_head("local", Q, Q, random_matrix(Stream(75, 3), n, 5), 3.0, true);
-}
-
-TEST(Budget, SplitsHaveAGapAndTestQueriesAreUnseen) {
-  const Head causal = local_head(200);
-  for (const QuerySplit& split : query_splits(causal, 20)) {
-    EXPECT_LE(split.calibration.back() + 20, split.test.front());
-    EXPECT_EQ(split.test.size(), 1u);
-  }
-  EXPECT_EQ(query_splits(causal, 20).size(), 16u);
-  const Head whole =
-      make_head("w", random_matrix(Stream(76, 1), 100, 3), random_matrix(Stream(76, 2), 50, 3),
-                random_matrix(Stream(76, 3), 50, 3), 1.0, false);
-  const auto splits = query_splits(whole, -1);
-  ASSERT_EQ(splits.size(), 1u);
-  EXPECT_GE(splits[0].test.front() - splits[0].calibration.back(), 12);
-  EXPECT_TRUE(query_splits(whole, 95).empty());
-}
-
-TEST(Budget, ALocalHeadIsWonByWindowsAndClustersByCentroids) {
-  const std::vector<BudgetRow> local = budget_rows(local_head(200), {4, 16}, 16, 0, Stream(1));
-  for (const BudgetRow& row : local) {
-    if (!row.best) continue;
-    EXPECT_THAT(std::string(name(row.method)), ::testing::StartsWith("window")) << row.budget;
-  }
-  Matrix keys = random_matrix(Stream(77, 1), 400, 6, 0.02);
-  Matrix values = random_matrix(Stream(77, 2), 400, 5, 0.02);
-  const Matrix centres = random_matrix(Stream(77, 3), 6, 6, 2.0);
-  const Matrix marks = random_matrix(Stream(77, 4), 6, 5);
-  for (Index l = 0; l < 400; ++l) {
-    keys.row(l) += centres.row(l * 5 % 6);
-    values.row(l) += marks.row(l * 5 % 6);
-  }
-  const Head head =
-      make_head("clusters", random_matrix(Stream(77, 5), 200, 6), keys, values, 0.7, false);
-  const std::vector<BudgetRow> rows = budget_rows(head, {8}, -1, 1, Stream(1));
-  for (const BudgetRow& row : rows) {
-    if (row.best) {
-      EXPECT_THAT(std::string(name(row.method)), ::testing::HasSubstr("centroids"));
-      EXPECT_LT(row.lin_c, 0.1);
-      EXPECT_TRUE(row.pareto);
-    }
-  }
-  EXPECT_THAT(budget_verdict(rows, 0.1, 400 * 11),
-              ::testing::AllOf(::testing::HasSubstr("8: "), ::testing::HasSubstr("centroids"),
-                               ::testing::HasSubstr("multiply-adds instead of 4400 each")));
-  EXPECT_EQ(budget_rows(head, {8}, -1, 1, Stream(1)).front().lin_c, rows.front().lin_c);
-}
-
-// What is fitted to queries wins on its own queries and loses on others: the reversal that the split
-// is made to show. The last queries live in other directions than the first.
-TEST(Budget, CalibratedMethodsLoseWhereQueriesChange) {
-  Matrix Q = Matrix::Zero(200, 6);
-  Q.topLeftCorner(100, 3) = random_matrix(Stream(78, 1), 100, 3, 1.2);
-  Q.bottomRightCorner(100, 3) = random_matrix(Stream(78, 2), 100, 3, 1.2);
-  const Matrix keys = random_matrix(Stream(78, 3), 300, 6);
-  const Matrix values = keys * random_matrix(Stream(78, 4), 6, 4);
-  const Head head = make_head("drift", Q, keys, values, 1.0, false);
-  double affine = 0, limit = 0;
-  for (const BudgetRow& row : budget_rows(head, {16}, 0, 1, Stream(1))) {
-    if (row.method == Compression::affine) affine = row.lin_c;
-    if (row.method == Compression::limit) limit = row.lin_c;
-  }
-  EXPECT_GT(affine, 0.9);
-  EXPECT_LT(limit, 0.7);
 }
 
 }  // namespace

@@ -74,12 +74,20 @@ TEST(Model, TheSoftmaxHeadIsCausalAttention) {
   }
 }
 
-TEST(Gemm, FloatProductsAreSums) {
-  for (const Index n : {1, 5, 9}) {
-    const MatrixF x = random_weights(60, n, 37);
-    const MatrixF w = random_weights(61, 101, 37);
-    const Matrix want = x.cast<double>() * w.cast<double>().transpose();
-    EXPECT_TRUE(testing::close(times_transposed(x, w).cast<double>(), want, 1e-5)) << n;
+// Products of floats are exact in double precision, so that the sum of a plain loop is reached to the
+// last bit on every instruction set, and rounded to a float once.
+TEST(Gemm, FloatProductsAreSumsInDoublePrecision) {
+  for (const Index n : {1, 5, 9, 40}) {
+    const MatrixF x = random_weights(60, n, 301);
+    const MatrixF w = random_weights(61, 101, 301);
+    const MatrixF y = times_transposed(x, w);
+    for (Index i = 0; i < n; ++i) {
+      for (Index j = 0; j < w.rows(); ++j) {
+        double sum = 0;
+        for (Index p = 0; p < x.cols(); ++p) sum += static_cast<double>(x(i, p)) * w(j, p);
+        ASSERT_EQ(y(i, j), static_cast<float>(sum)) << n << " " << i << " " << j;
+      }
+    }
   }
 }
 
@@ -115,6 +123,45 @@ TEST(Model, ReplacedHeadsAreNoticed) {
     EXPECT_EQ(row.layers[1].replaced, 4);
     before = row.kl;
   }
+}
+
+// Nats, KL and top-1 over all judged positions, from probabilities that are summed word by word.
+TEST(Model, WhatIsNoticedIsItsDefinition) {
+  const auto model = small_model();
+  const Texts texts = small_texts();
+  const Index from = 8;
+  HeadPlan plan;
+  plan.fallback = WindowOptions{.window = 4, .tail = Tail::mean};
+  double nats = 0, replaced = 0, kl = 0, same = 0, count = 0;
+  for (const auto& text : texts) {
+    const Pass passes[] = {run_model(*model, text, softmax_head),
+                           run_model(*model, text, planned_heads(plan, model->spec))};
+    for (Index i = from; i + 1 < static_cast<Index>(text.size()); ++i) {
+      Vector p[2];
+      for (int k = 0; k < 2; ++k) {
+        p[k] =
+            (model->embedding.cast<double>() * passes[k].states.row(i).cast<double>().transpose())
+                .array()
+                .exp();
+        p[k] /= p[k].sum();
+      }
+      const Index next = text[static_cast<std::size_t>(i) + 1];
+      nats -= std::log(p[0](next));
+      replaced -= std::log(p[1](next));
+      for (Index w = 0; w < p[0].size(); ++w) kl += p[0](w) * std::log(p[0](w) / p[1](w));
+      Index best[2];
+      for (int k = 0; k < 2; ++k) p[k].maxCoeff(&best[k]);
+      same += best[0] == best[1] ? 1 : 0;
+      count += 1;
+    }
+  }
+  const EffectRow row = EffectStudy(model, texts, from).measure("plan", plan);
+  EXPECT_EQ(static_cast<double>(row.tokens), count);
+  EXPECT_NEAR(row.nats, nats / count, 1e-5);
+  EXPECT_NEAR(row.nats_replaced, replaced / count, 1e-5);
+  EXPECT_NEAR(row.kl, kl / count, 1e-5);
+  EXPECT_GT(row.kl, 1e-2);
+  EXPECT_DOUBLE_EQ(row.top1, same / count);
 }
 
 // One head alone: the row of a selection is the row of a plan that names it.

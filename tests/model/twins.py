@@ -267,7 +267,8 @@ def package_logits(package, folder):
 def against_package(package, folder, twin):
     """Three programs: the package's and ours in single precision, the twin in double precision.
 
-    Two programs in single precision cannot agree to 1e-5 here. Each is compared with double precision instead."""
+    The package sums in single precision and is 6e-5 from double precision, of logits up to 19. So 1e-5 is asked of
+    ours absolutely against double precision, and relative to the largest logit against the package."""
     found = package_logits(package, folder)
     if found is None:
         return
@@ -275,12 +276,13 @@ def against_package(package, folder, twin):
     ours, exact = np.load(folder / "logits.npy"), twin.numpy()
     check("the program of the package keeps every probability", seen.all())
     far, own, other = gap(ours, theirs), gap(ours, exact), gap(theirs, exact)
+    # A logit is a log-probability but for a constant per position; the smallest constant puts the median at 0.
+    size = np.abs(exact - np.median(exact, -1, keepdims=True)).max()
     print(f"     largest difference of logits: ours and package {far:.2e}, ours and double {own:.2e}, "
-          f"package and double {other:.2e}")
-    # The package rounds more than we do (measured 6.2e-5 and 1.6e-5), so its distance from us is its own error.
-    check("our logits are as near to double precision as single precision allows", own < 2e-5, f"{own:.2e}")
-    check("the package's program is no nearer", other > own, f"{other:.2e}")
-    check("we differ from it by no more than both round", far <= own + other, f"{far:.2e}")
+          f"package and double {other:.2e}; largest logit {size:.1f}")
+    check("our logits are within 1e-5 of double precision", own < 1e-5, f"{own:.2e}")
+    check("and within 1e-5 of the package's, relative to the largest logit", far / size < 1e-5, f"{far / size:.2e}")
+    check("what they differ by is the rounding of the package", far <= own + other and other > own, f"{far:.2e}")
 
 
 def by_words(model, tokenizer, folder):
@@ -300,7 +302,7 @@ def stories(folder):
     package, model, tokenizer = found
     tokens = tokenize(tokenizer, TEXT)[:256]
     twin = llama(read_checkpoint(model), torch.tensor(tokens), 6, 6, 1e-5, 10000.0, True)
-    compare("stories15M", model, tokens, twin, folder, 1e-4)
+    compare("stories15M", model, tokens, twin, folder, 1e-5)
     against_package(package, folder, twin)
     by_words(model, tokenizer, folder)
     kl = {}
@@ -326,13 +328,14 @@ def main():
         weights = random_llama(folder / "llama", rng)
         tokens = rng.integers(0, 53, size=64).tolist()
         twin = llama(weights, torch.tensor(tokens), 6, 2, 1e-6, 5000.0, False)
-        compare("llama", folder / "llama", tokens, twin, folder, 1e-4)
+        compare("llama", folder / "llama", tokens, twin, folder, 1e-5)
         weights = random_gpt2(folder / "gpt2", rng)
         tokens = rng.integers(0, 47, size=48).tolist()
-        compare("gpt2", folder / "gpt2", tokens, gpt2(weights, torch.tensor(tokens), 2, 4), folder, 1e-4)
+        compare("gpt2", folder / "gpt2", tokens, gpt2(weights, torch.tensor(tokens), 2, 4), folder, 1e-5)
         stories(folder)
     print(f"{passed} passed, {failed} failed")
     return failed > 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())
