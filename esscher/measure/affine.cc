@@ -5,6 +5,7 @@
 
 #include "esscher/base/error.h"
 #include "esscher/measure/check.h"
+#include "esscher/measure/detail/affine_rows.h"
 #include "esscher/measure/sub_gaussian.h"
 
 namespace esscher {
@@ -67,14 +68,7 @@ HigherCumulants Affine::higher_cumulants(const VectorView& a, const MatrixView& 
 
 Empirical Affine::sample(const Stream& stream, Index n) const {
   const Empirical inner = inner_.sample(stream, n);
-  // Tokens are made one by one, because one product for all would round differently for different
-  // n.
-  Matrix tokens(n, dim());
-  for (Index l = 0; l < n; ++l) {
-    const Vector z = inner.tokens().row(l).transpose();
-    tokens.row(l) = (c_ + B_ * z).transpose();
-  }
-  return Empirical(std::move(tokens));
+  return Empirical(detail::affine_rows(c_, B_, inner.tokens()));
 }
 
 double Affine::sub_gaussian() const {

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <span>
 #include <utility>
 
 #include "esscher/base/error.h"
@@ -84,11 +85,33 @@ HigherCumulants IidCoordinates<Coordinate>::higher_cumulants(const VectorView& a
   return out;
 }
 
+namespace {
+
+// Fills out with draws 0, 1, .. of the coordinate. Laws that read one uniform number without a
+// logarithm take theirs from SIMD code; the bits are those of draw().
+template <class Coordinate>
+void fill_draws(const Coordinate& coordinate, const Stream& stream, std::span<double> out) {
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = coordinate.draw(stream, i);
+}
+
+void fill_draws(const UniformCoordinate& /*law*/, const Stream& stream, std::span<double> out) {
+  stream.fill_uniform(0, out);
+  for (double& x : out) x = 2 * x - 1;
+}
+
+// The sign of a draw is its top bit, which says whether the uniform number lies above 1/2.
+void fill_draws(const RademacherCoordinate& /*law*/, const Stream& stream, std::span<double> out) {
+  stream.fill_uniform(0, out);
+  for (double& x : out) x = x > 0.5 ? 1.0 : -1.0;
+}
+
+}  // namespace
+
 template <class Coordinate>
 Empirical IidCoordinates<Coordinate>::sample(const Stream& stream, Index n) const {
   check_sample_size(Coordinate::kName, n);
   Matrix tokens(n, dim_);
-  for (Index i = 0; i < tokens.size(); ++i) tokens.data()[i] = coordinate_.draw(stream, i);
+  fill_draws(coordinate_, stream, {tokens.data(), static_cast<std::size_t>(tokens.size())});
   return Empirical(std::move(tokens));
 }
 

@@ -10,8 +10,31 @@
 namespace esscher {
 namespace {
 
-// Weighted mean by compensated products and sums. Tokens that cancel give exactly 0, which Lambda
-// needs to be accurate at tiny tilts.
+// The rounding of sum + x, where next is the rounded sum.
+double lost_bits(double sum, double x, double next) {
+  return std::abs(sum) >= std::abs(x) ? (sum - next) + x : (x - next) + sum;
+}
+
+// Means by compensated sums. Tokens that cancel give exactly 0, which Lambda needs to be accurate
+// at tiny tilts. Equal weights need no products whose rounding counts: tokens are scaled by a power
+// of two, so that their sum cannot overflow.
+Vector compensated_mean(const Matrix& tokens) {
+  const Index d = tokens.cols();
+  const auto n = static_cast<double>(tokens.rows());
+  const double scale = std::exp2(-std::ceil(std::log2(n)));
+  Vector sum = Vector::Zero(d);
+  Vector lost = Vector::Zero(d);
+  for (Index l = 0; l < tokens.rows(); ++l) {
+    for (Index i = 0; i < d; ++i) {
+      const double x = scale * tokens(l, i);
+      const double next = sum(i) + x;
+      lost(i) += lost_bits(sum(i), x, next);
+      sum(i) = next;
+    }
+  }
+  return (sum + lost) / (scale * n);
+}
+
 Vector compensated_mean(const Matrix& tokens, const Vector& weights) {
   const Index d = tokens.cols();
   Vector sum = Vector::Zero(d);
@@ -21,7 +44,7 @@ Vector compensated_mean(const Matrix& tokens, const Vector& weights) {
       const double x = weights(l) * tokens(l, i);
       const double next = sum(i) + x;
       lost(i) += std::fma(weights(l), tokens(l, i), -x);  // rounding of the product
-      lost(i) += std::abs(sum(i)) >= std::abs(x) ? (sum(i) - next) + x : (x - next) + sum(i);
+      lost(i) += lost_bits(sum(i), x, next);
       sum(i) = next;
     }
   }
@@ -41,7 +64,7 @@ void check_tokens(const Matrix& tokens) {
 Empirical::Empirical(Matrix tokens)
     : tokens_((check_tokens(tokens), std::make_shared<const Matrix>(std::move(tokens)))),
       weights_(equal_weights(tokens_->rows())),
-      mean_(compensated_mean(*tokens_, weights_)) {}
+      mean_(compensated_mean(*tokens_)) {}
 
 Empirical::Empirical(Matrix tokens, const VectorView& weights)
     : tokens_((check_tokens(tokens), std::make_shared<const Matrix>(std::move(tokens)))) {

@@ -7,6 +7,7 @@
 
 #include "esscher/base/error.h"
 #include "esscher/measure/check.h"
+#include "esscher/measure/detail/affine_rows.h"
 #include "esscher/measure/empirical.h"
 
 namespace esscher {
@@ -67,14 +68,7 @@ Empirical Gaussian::sample(const Stream& stream, Index n) const {
   Matrix normals(n, factor_.cols());
   stream.fill_normal(0,
                      std::span<double>(normals.data(), static_cast<std::size_t>(normals.size())));
-  // Tokens are made one by one, because one product for all would round differently for different
-  // n.
-  Matrix tokens(n, dim());
-  for (Index l = 0; l < n; ++l) {
-    const Vector g = normals.row(l).transpose();
-    tokens.row(l) = (mean_ + factor_ * g).transpose();
-  }
-  return Empirical(std::move(tokens));
+  return Empirical(detail::affine_rows(mean_, factor_, normals));
 }
 
 double Gaussian::sub_gaussian() const { return std::sqrt(std::max(0.0, max_eigenvalue(cov_))); }

@@ -11,7 +11,8 @@ Matrix draw_features(Features features, Index d, const Stream& stream, Index fir
   switch (features) {
     case Features::gaussian: stream.fill_normal(start, out); break;
     case Features::rademacher:
-      for (std::size_t i = 0; i < out.size(); ++i) out[i] = stream.rademacher(start + i);
+      stream.fill_uniform(start, out);  // the top bit of a draw is its sign, as in rademacher()
+      for (double& x : out) x = x > 0.5 ? 1.0 : -1.0;
       break;
     case Features::uniform:
       stream.fill_uniform(start, out);

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "esscher/simd/dot.h"
+
 namespace esscher {
 namespace {
 
@@ -47,7 +49,7 @@ struct Kernel {
     const long from = std::max(table.first, i + first);
     const long count = std::min(table.last, i + first + w.size() - 1) - from + 1;
     if (count <= 0) return 0;
-    return f.segment(from - table.first, count).dot(w.segment(from - i - first, count));
+    return simd::dot(f.data() + from - table.first, w.data() + from - i - first, count);
   }
   // The weight of all y beyond the table; `sums` holds the sums of weights from each offset on.
   [[nodiscard]] double beyond(const Vector& sums, const Table& table, long i) const {

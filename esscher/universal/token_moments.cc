@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "esscher/simd/dot.h"
+
 namespace esscher {
 
 namespace {
@@ -32,6 +34,8 @@ std::shared_ptr<const Columns> make_table(long first, double offset) {
   }
   return rows;
 }
+
+const double* column(const Columns& matrix, int j) { return matrix.col(j).data(); }
 
 const std::shared_ptr<const Columns>& plain_table() {
   static const std::shared_ptr<const Columns> table = make_table(kTableFirst, 0);
@@ -132,31 +136,32 @@ TokenMoments::Basic TokenMoments::basic(long i) const {
     return {G(0, 0), G(1, 0), G(2, 0), G(2, 2)};
   }
   const Window w = window(i);
-  const auto y = y_->middleRows(w.first, w.count);
-  const auto weights = kernel_.middleRows(w.kernel, w.count);
-  return {y.col(0).dot(weights.col(0)) + tail_[w.tail], y.col(1).dot(weights.col(0)),
-          y.col(2).dot(weights.col(0)), degree_ >= 2 ? y.col(2).dot(weights.col(2)) : 0.0};
+  double G[3];
+  simd::dot_columns(column(*y_, 0) + w.first, y_->rows(), 3, column(kernel_, 0) + w.kernel, w.count,
+                    G);
+  const double G2xx = degree_ >= 2 ? dot(2, 2, w) : 0;
+  return {G[0] + tail_[w.tail], G[1], G[2], G2xx};
 }
 
 double TokenMoments::third(long i) const {
   if (fine_) return near(static_cast<double>(i) * kStep).col(3).dot(kernel_.col(0));
-  const Window w = window(i);
-  return y_->col(3).segment(w.first, w.count).dot(kernel_.col(0).segment(w.kernel, w.count));
+  return dot(3, 0, window(i));
 }
 
 TokenMoments::Table TokenMoments::all(long i) const {
   Table G = Table::Zero();
+  const auto fill = [&](const Columns& y, const Window& w) {
+    for (int j = 0; j <= degree_; ++j) {
+      simd::dot_columns(column(y, 0) + w.first, y.rows(), 5, column(kernel_, j) + w.kernel, w.count,
+                        G.col(j).data());
+    }
+  };
   if (fine_) {
-    const Columns y = near(static_cast<double>(i) * kStep);
-    G.leftCols(degree_ + 1) = y.leftCols(5).transpose().lazyProduct(kernel_);
+    fill(near(static_cast<double>(i) * kStep), {.first = 0, .count = kernel_.rows(), .kernel = 0});
     return G;
   }
   const Window w = window(i);
-  // The result is at most 5 x 5; a general matrix product would spend its time packing.
-  G.leftCols(degree_ + 1) = y_->middleRows(w.first, w.count)
-                                .leftCols(5)
-                                .transpose()
-                                .lazyProduct(kernel_.middleRows(w.kernel, w.count));
+  fill(*y_, w);
   G(0, 0) += tail_[w.tail];
   return G;
 }
@@ -167,8 +172,11 @@ double TokenMoments::excess(long i) const {
   const Window w = window(i);
   const double beyond =
       tail_y_[w.tail] > 0 ? tail_y_[w.tail] * std::exp(u + mu_ + 0.5 * tau_ * tau_) : 0.0;
-  return y_->col(5).segment(w.first, w.count).dot(kernel_.col(0).segment(w.kernel, w.count)) +
-         beyond;
+  return dot(5, 0, w) + beyond;
+}
+
+double TokenMoments::dot(int k, int j, const Window& w) const {
+  return simd::dot(column(*y_, k) + w.first, column(kernel_, j) + w.kernel, w.count);
 }
 
 // log1p keeps (1 - psi)^L accurate for tiny psi. psi may exceed 1 by rounding.

@@ -45,9 +45,11 @@ class TokenMoments {
   struct Window {
     long first, count;  // rows of the y table
     long kernel;        // first row of the kernel
-    long tail;          // first row of the kernel to the right of the y table, where 1 - e^-y = 1
+    long tail = 0;      // first row of the kernel to the right of the y table, where 1 - e^-y = 1
   };
   [[nodiscard]] Window window(long i) const;
+  // Column k of the y table times column j of the kernel, over a window.
+  [[nodiscard]] double dot(int k, int j, const Window& w) const;
   [[nodiscard]] Columns near(double u) const;
 
   double tau_, mu_;

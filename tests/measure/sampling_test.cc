@@ -71,6 +71,30 @@ TEST(Sampling, ShorterSamplesArePrefixes) {
   }
 }
 
+// Samples are filled by SIMD code and without a temporary per token; these draw them one by one.
+TEST(Sampling, TokensAreThoseOfTheStreamOneByOne) {
+  const Stream stream(21, 4);
+  constexpr Index kMany = 101;
+  const Matrix signs = Rademacher(3).sample(stream, kMany).tokens();
+  const Matrix uniforms = Uniform(3).sample(stream, kMany).tokens();
+  for (Index i = 0; i < signs.size(); ++i) {
+    const auto k = static_cast<std::uint64_t>(i);
+    EXPECT_EQ(signs.data()[i], stream.rademacher(k)) << i;
+    EXPECT_EQ(uniforms.data()[i], 2 * stream.uniform(k) - 1) << i;
+  }
+  for (const Index d : {1, 2, 7, 8, 19}) {
+    const Vector c = Vector::LinSpaced(d, -1, 2);
+    const Matrix B = Matrix::Identity(d, d) + Matrix::Constant(d, d, 0.3);
+    const Gaussian normal(Matrix::Identity(d, d));
+    const Matrix z = normal.sample(stream, kMany).tokens();
+    const Matrix images = Affine(c, B, normal).sample(stream, kMany).tokens();
+    const Matrix expected = (z * B.transpose()).rowwise() + c.transpose();
+    EXPECT_TRUE(close(images, expected, 1e-15 * static_cast<double>(d))) << d;
+    for (Index i = 0; i < z.size(); ++i)
+      EXPECT_EQ(z.data()[i], stream.normal(static_cast<std::uint64_t>(i))) << d << " " << i;
+  }
+}
+
 TEST(Sampling, TokensLieOnTheSupport) {
   const Matrix sphere = Sphere(4, 2.5).sample(Stream(14), 200).tokens();
   EXPECT_TRUE(close(sphere.rowwise().norm(), Vector::Constant(200, 2.5), 1e-14));
