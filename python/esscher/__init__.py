@@ -37,7 +37,8 @@ from .errors import (
     FileError,
     RuntimeFailure,
 )
-from .gradients import PromptGradients, RiskFunction, RiskGradient, RiskSlopes, ScoreGradients, risk_function
+from .gradients import PromptGradients, ScoreGradients
+from .risk_gradients import RiskFunction, RiskGradient, RiskSlopes, risk_function
 from .heads import Diagnoses, WindowedHead, heads
 from .icl import (
     Flow,
@@ -51,22 +52,18 @@ from .icl import (
     linear_risk,
     power_covariance,
 )
-from .layers import (
+from .layers import Layer, LayerGradient, Risks
+from .optima import Optimum, optimum
+from .references import ReferenceRisks, reference_risks
+from .tasks import (
     ClassificationTask,
     DenoisingTask,
-    Layer,
-    LayerGradient,
     LinearTask,
-    Optimum,
     PoolTask,
-    ReferenceRisks,
-    Risks,
     SingleIndexTask,
-    optimum,
-    reference_risks,
 )
+from .composed import Affine, Mixture, Product, Sum
 from .measures import (
-    Affine,
     Ball,
     Categorical,
     Dirac,
@@ -75,32 +72,26 @@ from .measures import (
     Gaussian,
     Laplace,
     Measure,
-    Mixture,
-    Product,
     Rademacher,
     SingleIndex,
     Sphere,
     Stationary,
     Student,
-    Sum,
     Uniform,
     measure,
 )
 from .models import Comparison, compare, risk
 from .moments import OutputMoments, output_moments
 from .presets import Claims, Preset, preset, presets
-from .prompts import (
-    Attended,
-    Estimate,
-    Group,
-    Prompt,
+from .estimate import Estimate
+from .finite import (
     ScoreFunctions,
     Universal,
-    attend,
     expected_output,
     mean_square_error,
     universal,
 )
+from .prompts import Attended, Group, Prompt, attend
 from .random import Stream
 from .progress import set_progress
 from .risk_tables import RiskTable, risk_table

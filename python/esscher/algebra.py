@@ -20,7 +20,8 @@ from .errors import DimensionError
 from .types import Array, ArrayLike, as_array
 
 if TYPE_CHECKING:
-    from .measures import Measure, Mixture
+    from .composed import Mixture
+    from .measures import Measure
 
 
 def _is_measure(value: Any) -> bool:
@@ -42,13 +43,23 @@ class Weighted:
     def __or__(self, other: Any) -> Mixture:
         return mixture(self, other)
 
+    __ror__ = __or__
+
+    def _joined(self, other: Any) -> Any:
+        raise TypeError(f"{self.mass:g} * mu is mu with a mass: 0.3 * mu | 0.7 * nu is a mixture, and {self.mass:g} * np.eye(d) @ mu + b "
+                        "the law of scaled and moved tokens")
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rmatmul__ = _joined
+    __array_ufunc__ = None
+
     def __repr__(self) -> str:
         return f"{self.mass} * {self.measure!r}"
 
 
 def parts_of(value: Any) -> List[Tuple[float, Measure]]:
     """Masses and laws that a side of | adds; a mixture adds its components."""
-    from .measures import Mixture, measure
+    from .composed import Mixture
+    from .measures import measure
 
     if isinstance(value, Weighted):
         if isinstance(value.measure, Mixture):
@@ -61,7 +72,7 @@ def parts_of(value: Any) -> List[Tuple[float, Measure]]:
 
 def mixture(*sides: Any) -> Mixture:
     """The mixture of the parts of all sides."""
-    from .measures import Mixture
+    from .composed import Mixture
 
     parts = [part for side in sides for part in parts_of(side)]
     return Mixture([mass for mass, _ in parts], [law for _, law in parts])
@@ -69,7 +80,8 @@ def mixture(*sides: Any) -> Mixture:
 
 def image(mu: Measure, B: Array, c: Array) -> Measure:
     """The law of B z' + c: a Gaussian where mu is one, and never an image of an image."""
-    from .measures import Affine, Gaussian
+    from .composed import Affine
+    from .measures import Gaussian
 
     if B.shape[-1] != mu.dim:
         raise DimensionError(f"A @ mu: A has shape {B.shape}, expected {mu.dim} columns")
@@ -91,7 +103,7 @@ class Algebra:
         return image(self, B, np.zeros(len(B)))
 
     def __add__(self: Any, other: Any) -> Measure:
-        from .measures import Sum
+        from .composed import Sum
 
         if isinstance(other, Weighted):
             return NotImplemented
@@ -101,7 +113,7 @@ class Algebra:
         return image(self, np.eye(self.dim), b)
 
     def __radd__(self: Any, other: Any) -> Measure:
-        from .measures import Sum
+        from .composed import Sum
 
         if _is_measure(other):
             return Sum([other, self])
@@ -123,6 +135,12 @@ class Algebra:
         return Weighted(float(mass), self)
 
     __mul__ = __rmul__
+
+    def __truediv__(self: Any, other: Any) -> Any:
+        raise TypeError("mu / c: a number times a measure is a mass; the law of z' / c is np.eye(d) / c @ mu")
+
+    def __matmul__(self: Any, other: Any) -> Any:
+        raise TypeError("mu @ A: a matrix stands before the law of its tokens, A @ mu")
 
     def __or__(self, other: Any) -> Mixture:
         return mixture(self, other)

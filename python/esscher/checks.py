@@ -9,7 +9,7 @@ import numpy as np
 
 from .errors import ArgumentError, DomainError
 from .keywords import helpful
-from .layers import ContextTask
+from .tasks import ContextTask
 from .measures import Measure, measure
 from .random import Stream, as_stream
 from .results import Result
@@ -50,7 +50,8 @@ class Check(Result):
 
     def __repr__(self) -> str:
         if self.ok:
-            return f"Check({self.name}: {len(self.rows)} comparisons agree)"
+            count = len(self.rows)
+            return f"Check({self.name}: {count} comparison{'s agree' if count != 1 else ' agrees'})"
         return f"Check({self.name}: {len(self.wrong)} of {len(self.rows)} are wrong: {' '.join(self.wrong)})"
 
 

@@ -15,12 +15,13 @@ from . import _esscher
 from .errors import ArgumentError
 from .grids import Shapes
 from .keywords import helpful, renamed
-from .layers import ContextTask, Layer, layer_of, layer_parts, small_layer
+from .layers import Layer, layer_of, layer_parts, small_layer
+from .tasks import ContextTask
 from .outlets import Out, outlet, without
 from .progress import Progress
 from .results import Curve, Curves, Result, compared, register_tuple
 from .tables import Rows
-from .prompts import Estimate
+from .estimate import Estimate
 from .random import Stream, as_stream
 from .recorded import Recorded
 from .types import Array, ArrayLike, Length, MeasureLike, whole

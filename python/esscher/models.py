@@ -1,9 +1,9 @@
-"""Risks of softmax and linear attention at any length, your own tasks, and training twins."""
+"""Risks of heads and layers at any length, and flows at several lengths side by side."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Literal, Optional, Sequence, Union, overload
+from typing import Any, Dict, Iterable, List, Literal, Sequence, Union, overload
 
 from . import _esscher
 from .attention import Attention
@@ -12,15 +12,14 @@ from .keywords import renamed
 from .outlets import Out, outlet, without
 from .progress import Progress
 from .results import Curve, Curves, Result
+from .risk_gradients import RiskGradient, readout_of, risk_gradient
 from .tables import Rows
 from .icl import AnyTask, Readout, Task, balanced_start, flow_options, start_of
-from .layers import ContextTask, Layer, LayerGradient, layer_parts, layer_risk, small_layer
-from .prompts import Estimate
+from .layers import Layer, LayerGradient, layer_parts, layer_risk, small_layer
+from .tasks import ContextTask
+from .estimate import Estimate
 from .random import Stream, as_stream
 from .types import Length
-
-if TYPE_CHECKING:
-    from .gradients import RiskGradient
 
 
 @overload
@@ -30,14 +29,14 @@ def risk(
 ) -> Estimate: ...
 @overload
 def risk(
-    task: AnyTask, at: Union[Readout, Attention, Sequence[Readout]], length: Length, *, kind: str = "softmax", engine: str = "auto",
-    draws: int = 4000, seed: Union[Stream, int] = 0, gradient: Literal[True],
-) -> RiskGradient: ...
+    task: ContextTask, at: Layer, length: Length, *,
+    engine: str = "auto", draws: int = 4000, seed: Union[Stream, int] = 0, gradient: Literal[True],
+) -> LayerGradient: ...
 @overload
 def risk(
-    task: ContextTask, at: Layer, length: Length, *, kind: str = "softmax", engine: str = "auto", draws: int = 4000,
-    seed: Union[Stream, int] = 0, gradient: Literal[True],
-) -> LayerGradient: ...
+    task: AnyTask, at: Union[Readout, Attention, Sequence[Readout]], length: Length, *, kind: str = "softmax",
+    engine: str = "auto", draws: int = 4000, seed: Union[Stream, int] = 0, gradient: Literal[True],
+) -> RiskGradient: ...
 @renamed(stream="seed")
 def risk(
     task: Task,
@@ -73,8 +72,6 @@ def risk(
     >>> es.risk(task, at, 100).value > es.risk(task, at, 10**6).value
     True
     """
-    from .gradients import RiskGradient, readout_of, risk_gradient
-
     options = {"engine": engine, "draws": draws, "stream": as_stream(seed)}
     if isinstance(task, ContextTask) or isinstance(at, Layer):
         if not (isinstance(task, ContextTask) and isinstance(at, Layer)):

@@ -283,9 +283,14 @@ def compared(cls: Any) -> Any:
     return cls
 
 
+def _refuse(self: Any, name: str, value: Any) -> None:
+    raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
+
+
 def register_tuple(cls: Any) -> Any:
-    """Decorator of a NamedTuple that results hold, so that files can; it may have arrays."""
+    """Decorator of a NamedTuple that results hold, so that files can; it may have arrays, and it is frozen."""
     _TUPLES[cls.__name__] = cls
+    cls.__setattr__ = _refuse
     return compared(cls)
 
 

@@ -4,21 +4,25 @@ formula; they are differences (differences.py)."""
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Tuple, Union
 
 import numpy as np
 
 from . import _esscher
 from .differences import STENCIL, along
-from .gradients import RiskFunction, tables
+from .errors import DimensionError
+from .gradients import tables
+from .risk_gradients import RiskFunction
 from .icl import Readout
-from .layers import ContextTask
+from .tasks import ContextTask
 from .measures import Measure
-from .random import as_stream
+from .random import Stream, as_stream
 from .types import Array, Length
 
 # A risk and its gradient as a function of all parameters in one vector.
 FlatRisk = Callable[[Array], Tuple[float, Array]]
+
 
 def tilted_mean_rows(mu: Measure, a: Array) -> Array:
     """m_a [n,d] at tilts a [n,d]."""
@@ -69,32 +73,46 @@ def _heads(x: Array, shape: Tuple[int, ...]) -> Union[Readout, List[Readout]]:
     return Readout(U, r) if U.ndim == 2 else [Readout(*head) for head in zip(U, r)]
 
 
-def flat_risk(f: RiskFunction, shape: Tuple[int, ...]) -> FlatRisk:
+@dataclass(frozen=True)
+class FlatHeads:
     """The risk as a function of U, of this shape, [D,D] or [H,D,D], followed by r."""
 
-    def flat(x: Array) -> Tuple[float, Array]:
-        at = _heads(x, shape)
-        value, slope = f.gradient(at)
+    f: RiskFunction
+    shape: Tuple[int, ...]
+
+    def __call__(self, x: Array) -> Tuple[float, Array]:
+        at = _heads(x, self.shape)
+        value, slope = self.f.gradient(at)
         pairs = [slope] if isinstance(slope, Readout) else slope
         return value, np.concatenate([pair.U.ravel() for pair in pairs] + [pair.r for pair in pairs])
 
-    return flat
+
+def last_rows(name: str, x: Any, rows: int, cols: int) -> Any:
+    """The last rows of a matrix of any library, which act."""
+    shape = tuple(x.shape)
+    if len(shape) != 2 or shape[1] != cols or shape[0] not in (rows, cols):
+        raise DimensionError(f"layer_risk: {name} has shape {list(shape)}, expected [{rows},{cols}]")
+    return x[shape[0] - rows :]
 
 
-def flat_layer_risk(
-    task: ContextTask, kinds: List[str], length: Length, *, draws: int = 4000, engine: str = "auto", seed: Any = 0
-) -> FlatRisk:
+@dataclass(frozen=True)
+class FlatLayer:
     """The risk of a layer as a function of W [m,D], followed by U [D,D] and V [m,D] of each head."""
-    D, m = task.token_dim, task.out_dim
-    shapes = [(m, D)] + [(D, D), (m, D)] * len(kinds)
-    ends = np.cumsum([rows * cols for rows, cols in shapes])[:-1]
-    options: Dict[str, Any] = {"engine": engine, "draws": draws, "stream": as_stream(seed)}
 
-    def flat(x: Array) -> Tuple[float, Array]:
+    task: ContextTask
+    kinds: Tuple[str, ...]
+    length: Length
+    draws: int = 4000
+    engine: str = "auto"
+    seed: Union[Stream, int] = 0
+
+    def __call__(self, x: Array) -> Tuple[float, Array]:
+        D, m = self.task.token_dim, self.task.out_dim
+        shapes = [(m, D)] + [(D, D), (m, D)] * len(self.kinds)
+        ends = np.cumsum([rows * cols for rows, cols in shapes])[:-1]
         W, *rest = (part.reshape(shape) for part, shape in zip(np.split(x, ends), shapes))
-        heads = list(zip(kinds, rest[::2], rest[1::2]))
-        value, (dW, slopes) = _esscher.layer_risk_gradient(task, W, heads, length, options)
+        heads = list(zip(self.kinds, rest[::2], rest[1::2]))
+        options: Dict[str, Any] = {"engine": self.engine, "draws": self.draws, "stream": as_stream(self.seed)}
+        value, (dW, slopes) = _esscher.layer_risk_gradient(self.task, W, heads, self.length, options)
         parts = [dW] + [matrix for _, dU, dV in slopes for matrix in (dU, dV)]
         return value, np.concatenate([part.ravel() for part in parts])
-
-    return flat

@@ -9,7 +9,8 @@ from . import _esscher
 from .errors import ArgumentError
 from .icl import Readout, Task, start_of
 from .keywords import renamed
-from .layers import ContextTask, Layer, layer_of, layer_parts, small_layer
+from .layers import Layer, layer_of, layer_parts, small_layer
+from .tasks import ContextTask
 from .outlets import Out, outlet, without
 from .progress import Progress
 from .random import as_seed

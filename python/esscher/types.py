@@ -48,6 +48,8 @@ def covariance(where: str, cov: Any, mean: Any, dim: Any) -> Array:
     """cov [d,d], which may be given as a number beside dim or a mean [d]."""
     d = None if dim is None else whole(where, "dim", dim)
     if np.shape(cov) == ():
+        if not isinstance(cov, (int, float, np.number)) and not hasattr(cov, "__array__"):
+            raise ArgumentError(f"{where}: cov is {cov!r}, expected a matrix [d,d], or a number beside dim")
         if d is None and mean is None:
             raise ArgumentError(f"{where}: cov is {cov!r}, a number, expected dim or mean beside it")
         found: Array = float(cov) * np.eye(len(as_array(mean)) if d is None else d)

@@ -167,7 +167,7 @@ def test_optimum_is_a_result(tmp_path):
     again = es.load(tmp_path / "best.json")
     assert isinstance(again, es.Optimum) and again.rows[0].risk == found.rows[0].risk
     np.testing.assert_array_equal(again.rows[0].U, found.rows[0].U)
-    assert {row["prediction"] for row in found.chart()["data"]["values"]} >= {"best layer", "bayes", "affine map"}
+    assert {row["prediction"] for row in found.chart()["data"]["values"]} >= {"best layer", "Bayes", "affine map"}
 
 
 def test_a_table_over_two_lengths_is_that_of_the_program(program, tmp_path):

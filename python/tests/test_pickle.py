@@ -162,6 +162,23 @@ def test_operators():
         np.ones((2, 3)) @ GAUSS
 
 
+@pytest.mark.parametrize("wrong, said", [
+    (lambda mu: 2 * mu + [1.0, 0.0], r"2 \* np.eye\(d\) @ mu \+ b"),
+    (lambda mu: 0.5 * mu + 0.5 * mu, "is a mixture"),
+    (lambda mu: np.eye(2) @ (0.5 * mu), "mu with a mass"),
+    (lambda mu: mu + 0.5 * mu, "mu with a mass"),
+    (lambda mu: mu / 2, r"np.eye\(d\) / c @ mu"),
+    (lambda mu: mu @ np.eye(2), "A @ mu"),
+])
+def test_operators_that_mean_nothing_name_the_right_one(wrong, said):
+    with pytest.raises(TypeError, match=said):
+        wrong(GAUSS)
+
+
+def test_a_part_stands_on_either_side():
+    assert repr(GAUSS | 0.5 * es.Sphere(2)) == repr(es.Mixture([1.0, 0.5], [GAUSS, es.Sphere(2)]))
+
+
 def Coin_measure():
     return es.measure(Coin(2))
 
@@ -215,7 +232,7 @@ def test_counts_may_be_integral_floats_and_numpy_integers():
     assert es.Rademacher(1).sample(0, 3.0).cardinality == 3
     with pytest.raises(es.ArgumentError, match="n is 2.5, expected an integer"):
         es.Rademacher(1).sample(0, 2.5)
-    with pytest.raises(es.ArgumentError, match="L is 31.6"):
+    with pytest.raises(es.ArgumentError, match="length is 31.6"):
         es.universal(31.6, 1.0)
 
 

@@ -262,6 +262,44 @@ def test_a_twin_follows_a_module():
     assert other.losses().mean().item() == pytest.approx(found.rows[0]["loss"], rel=1e-14)
 
 
+@pytest.mark.parametrize("task, size", [
+    (es.DenoisingTask([[1.5, 0.0], [-1.5, 0.0]], gamma=0.5, xi=0.5), 2),
+    (es.PoolTask([[1.0], [-1.0]], noise_variance=0.1), 2),
+    (es.SingleIndexTask(2, link="sign"), 3),
+])
+def test_a_twin_on_tasks_beyond_regression(task, size):
+    """Prompts of the same law: the sampled loss is near the exact risk of the module's layer at every log step."""
+    model = et.Attention(U=0.3 * torch.eye(size, dtype=D), V=0.3 * torch.eye(size, dtype=D))
+
+    def predict(m, prompts, queries):
+        return torch.stack([m(prompt, z)[-task.out_dim :] for prompt, z in zip(prompts, queries)])
+
+    twin = et.Trainer(model, task, 30, predict=predict, batch=200, optimizer=torch.optim.Adam(model.parameters(), lr=0.05))
+    assert twin.losses().shape == (200,)
+    found = twin.run(20, log_every=10)
+    for row in found.rows:
+        assert abs(row["loss"] - row["risk"]) < 6 * row["std_error"]
+    assert found.rows[-1]["risk"] < 0.9 * found.rows[0]["risk"]
+    start = es.Layer(0.3 * np.eye(size), 0.3 * np.eye(size))
+    assert found.rows[0]["risk"] == pytest.approx(es.risk(task, start, 30).value)
+    assert found.rows[0]["risk_limit"] == pytest.approx(es.risk(task, start, es.inf).value)
+    # A layer of the user's own making stands for the module.
+    other = et.Trainer(model, task, 30, predict=predict, readout=lambda m: start, batch=2)
+    assert other.exact()[0] == found.rows[0]["risk"]
+
+
+def test_a_twin_refuses_what_has_no_risk():
+    model, task = et.Attention(U=torch.eye(2)), es.DenoisingTask([[1.0, 0.0], [-1.0, 0.0]])
+    with pytest.raises(es.ArgumentError, match="expected a task"):
+        et.Trainer(model, 5, 20)
+    with pytest.raises(es.CapabilityError, match="squared loss"):
+        et.Trainer(model, es.ClassificationTask([[1.0], [-1.0]], loss="logistic"), 20)
+    with pytest.raises(es.CapabilityError, match="softmax"):
+        et.Trainer(model, task, 20, kind="linear")
+    with pytest.raises(es.DimensionError, match=r"\[128\], expected \[128, 2\]"):
+        et.Trainer(model, task, 20, predict=lambda m, prompts, queries: queries[:, 0]).losses()
+
+
 def test_training_on_the_exact_risk():
     """A loop of PyTorch on R_L itself: no noise, so every step of a small rate goes down."""
     task = es.LinearRegressionTask(2, noise_variance=0.1)

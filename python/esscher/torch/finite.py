@@ -8,12 +8,14 @@ from typing import Any, Optional, Tuple, Union
 import numpy as np
 
 from .. import _esscher
-from ..errors import CapabilityError, DimensionError
-from ..gradients import RiskFunction, risk_function, tables
-from ..keywords import helpful
-from ..layers import ContextTask, Layer, layer_heads
+from ..errors import CapabilityError
+from ..gradients import tables
+from ..risk_gradients import RiskFunction, risk_function
+from ..keywords import helpful, renamed
+from ..layers import Layer, layer_heads
+from ..tasks import ContextTask
 from ..measures import measure
-from ..rules import FlatRisk, flat_layer_risk, flat_risk, hessian_times, node_slope
+from ..rules import FlatHeads, FlatLayer, FlatRisk, hessian_times, last_rows, node_slope
 from ..random import Stream
 from ..types import Length, whole
 from .measures import AnyLaw, Gaussian
@@ -38,16 +40,16 @@ class _Node(torch.autograd.Function):  # type: ignore[misc]
         return g * tensor_like(slope.reshape(t.shape), t), None, None
 
 
-@helpful
-def universal(L: int, t: Tensor) -> Tuple[Tensor, Tensor]:
-    """(H, k), k = (M2c/t - H)/t, of L scores of variance t = tau^2, twice differentiable in t.
+@renamed(L="length")
+def universal(length: int, t: Tensor) -> Tuple[Tensor, Tensor]:
+    """(H, k), k = (M2c/t - H)/t, of so many scores of variance t = tau^2, twice differentiable in t.
 
     >>> import torch, esscher as es, esscher.torch as et
     >>> H, k = et.universal(100, torch.tensor(1.0, dtype=torch.float64))
     >>> abs(H.item() - es.universal(100, 1.0).H) < 1e-10
     True
     """
-    x, L = t.to(torch.float64), whole("universal", "L", L)
+    x, L = t.to(torch.float64), whole("universal", "length", length)
     return _Node.apply(x, L, 0).to(t.dtype), _Node.apply(x, L, 1).to(t.dtype)
 
 
@@ -161,7 +163,7 @@ def risk(
     (torch.Size([3, 3]), torch.Size([3]))
     """
     f = risk_function(task, length, kind=kind, **options) if function is None else function
-    return _Risk.apply(torch.cat([U.reshape(-1), r.reshape(-1)]), flat_risk(f, tuple(U.shape)), 0)
+    return _Risk.apply(torch.cat([U.reshape(-1), r.reshape(-1)]), FlatHeads(f, tuple(U.shape)), 0)
 
 
 @helpful
@@ -184,15 +186,8 @@ def layer_risk(
     D, m = task.token_dim, task.out_dim
     kinds, U, V = layer_heads(layer)
     W = torch.zeros(m, D, dtype=U[0].dtype) if layer.W is None else layer.W
-    parts = [_rows("W", W, m, D)]
+    parts = [last_rows("W", W, m, D)]
     for u, v in zip(U, V):
-        parts += [_rows("U", u, D, D), _rows("V", v, m, D)]
-    f = flat_layer_risk(task, kinds, length, draws=draws, engine=engine, seed=seed)
+        parts += [last_rows("U", u, D, D), last_rows("V", v, m, D)]
+    f = FlatLayer(task, tuple(kinds), length, draws, engine, seed)
     return _Risk.apply(torch.cat([part.reshape(-1) for part in parts]), f, 0)
-
-
-def _rows(name: str, x: Tensor, rows: int, cols: int) -> Tensor:
-    """The last rows, which act."""
-    if x.dim() != 2 or x.shape[1] != cols or x.shape[0] not in (rows, cols):
-        raise DimensionError(f"layer_risk: {name} has shape {list(x.shape)}, expected [{rows},{cols}]")
-    return x[x.shape[0] - rows :]

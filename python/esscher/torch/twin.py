@@ -8,18 +8,19 @@ from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from ..errors import CapabilityError
+from ..errors import ArgumentError, CapabilityError, DimensionError
 from ..icl import LinearRegressionTask, Readout
 from ..keywords import helpful
-from ..layers import ContextTask
+from ..layers import Layer
 from ..measures import measure
 from ..models import risk as estimated_risk
 from ..random import Stream, as_seed
 from ..results import Curve, Curves, Result
 from ..tables import Rows
+from ..tasks import ContextTask
 from ..types import whole
 from .tensors import Tensor, to_numpy, torch
-from .weights import readouts
+from .weights import layer_of, readouts
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,23 +60,30 @@ class TwinTraining(Result):
 def draw_batch(task: Any, length: int, batch: int, stream: Stream, dtype: Any = None) -> Tuple[Tensor, Tensor, Tensor]:
     """Fresh prompts of a task: tokens [B,L,D], queries [B,D], targets [B]; a function of the stream.
 
+    Tasks beyond regression have targets [B,m].
+
     >>> import esscher as es, esscher.torch as et
     >>> [tuple(x.shape) for x in et.draw_batch(es.LinearRegressionTask(2), 10, 4, es.Stream(0))]
     [(4, 10, 3), (4, 3), (4,)]
     """
-    prompts, queries, targets = [], [], []
+    prompts: List[Any] = []
+    queries: List[Any] = []
+    targets: List[Any] = []
+    beyond = isinstance(task, ContextTask)
     for i in range(batch):
         if isinstance(task, LinearRegressionTask):
             _, x, y, prompt = task.draw(stream.split(i), length)
             query = np.append(x, 0.0)
+        elif beyond:
+            query, y, _, prompt = task.draw(stream.split(i), length)
         else:
             law, query, y = task.draw(stream.split(i).split(0))
             prompt = measure(law).sample(stream.split(i).split(1), length).tokens
         prompts.append(prompt)
         queries.append(np.asarray(query, dtype=np.float64))
-        targets.append(float(y))
+        targets.append(np.asarray(y, dtype=np.float64) if beyond else float(y))
     kind = dtype or torch.get_default_dtype()
-    found = (np.stack(prompts), np.stack(queries), np.array(targets))
+    found = (np.stack(prompts), np.stack(queries), np.stack(targets))
     tokens, points, values = (torch.as_tensor(x).to(kind) for x in found)
     return tokens, points, values
 
@@ -86,6 +94,9 @@ class Trainer:
     ``predict(module, prompts [B,L,D], queries [B,D])`` gives predictions [B]; without it the module is called as
     ``module(prompts, queries)``. ``readout(module)`` gives its heads as (U, r); without it ``readouts``. The loss is half
     the mean squared error, as everywhere. Batch t is drawn from (seed, t), so two modules see the same prompts.
+
+    On tasks beyond regression (``DenoisingTask`` and so on) predictions are [B,m], and ``readout(module)`` gives a
+    ``Layer``, which without it is made of the module's heads.
 
     >>> import torch, esscher as es, esscher.torch as et
     >>> task = es.LinearRegressionTask(2)
@@ -108,33 +119,40 @@ class Trainer:
         *,
         optimizer: Any = None,
         predict: Optional[Callable[[Any, Tensor, Tensor], Tensor]] = None,
-        readout: Optional[Callable[[Any], Sequence[Readout]]] = None,
+        readout: Optional[Callable[[Any], Union[Sequence[Readout], Layer]]] = None,
         kind: str = "softmax",
         batch: int = 128,
         seed: int = 0,
     ) -> None:
-        if isinstance(task, ContextTask) or not hasattr(task, "draw"):
-            raise CapabilityError(f"Trainer: a {type(task).__name__} is not served; expected regression or a task of your own")
+        beyond = isinstance(task, ContextTask)
+        if not hasattr(task, "draw"):
+            raise ArgumentError(f"Trainer: a {type(task).__name__} draws nothing; expected a task")
+        if beyond and (kind != "softmax" or task.parameters.get("loss", "squared") != "squared"):
+            raise CapabilityError("Trainer: tasks beyond regression are for softmax heads and the squared loss")
         self.module, self.task, self.length, self.kind = module, task, whole("Trainer", "length", length), kind
         self.optimizer = optimizer or torch.optim.SGD(module.parameters(), lr=0.05)
         self.predict = predict or (lambda m, prompts, queries: m(prompts, queries))
-        self.readout = readout or readouts
+        self.readout = readout or (layer_of if beyond else readouts)
         self.batch, self.seed, self.step = whole("Trainer", "batch", batch), as_seed("Trainer", seed), 0
         self.dtype = next(module.parameters()).dtype
 
     def losses(self) -> Tensor:
-        """Halves of squared errors [B] on the batch of the present step."""
+        """Halves of squared errors [B], summed over coordinates, on the batch of the present step."""
         stream = Stream(self.seed).split(1).split(self.step)
         prompts, queries, targets = draw_batch(self.task, self.length, self.batch, stream, self.dtype)
-        return 0.5 * (self.predict(self.module, prompts, queries) - targets) ** 2
+        found = self.predict(self.module, prompts, queries)
+        if found.shape != targets.shape:
+            raise DimensionError(f"Trainer: predictions have shape {list(found.shape)}, expected {list(targets.shape)}")
+        return 0.5 * ((found - targets) ** 2).reshape(self.batch, -1).sum(-1)
 
     def exact(self) -> Tuple[float, float]:
         """The risk of the heads at this length and at infinity; nan where there is no formula."""
-        heads = list(self.readout(self.module))
+        given = self.readout(self.module)
+        heads: Any = given if isinstance(given, Layer) else list(given)
+        at = heads[0] if isinstance(heads, list) and len(heads) == 1 else heads
         found = []
         for length in (self.length, math.inf):
             try:
-                at: Union[Readout, List[Readout]] = heads[0] if len(heads) == 1 else heads
                 found.append(estimated_risk(self.task, at, length, kind=self.kind).value)
             except CapabilityError:
                 found.append(math.nan)

@@ -11,6 +11,7 @@ from ..attention import MultiHead
 from ..errors import ArgumentError, CapabilityError, DimensionError
 from ..icl import Readout
 from ..keywords import helpful
+from ..layers import Layer
 from .attention import Attention
 from .tensors import Tensor, to_numpy, torch
 
@@ -118,16 +119,27 @@ def readouts(module: Any) -> List[Readout]:
     >>> [head.U.shape for head in et.readouts(torch.nn.MultiheadAttention(4, 2, bias=False))]
     [(4, 4), (4, 4)]
     """
+    return [Readout(U, V[-1]) for U, V in _heads_of(module)]
+
+
+def layer_of(module: Any) -> Layer:
+    """The layer of softmax heads that a module is, for tasks beyond regression."""
+    heads = _heads_of(module)
+    return Layer([U for U, _ in heads], [V for _, V in heads])
+
+
+def _heads_of(module: Any) -> List[Tuple[Any, Any]]:
+    """U [D,D] and what a head adds to the output, O V [m,D], of each head."""
     if isinstance(module, Attention):
         head = module.numpy()
-        return [Readout(head.U, head.V[-1])]
+        return [(head.U, head.V)]
     count = getattr(module, "num_heads", None) or getattr(module, "heads", None)
     if count is None:
         raise ArgumentError(f"readouts: {type(module).__name__} has no num_heads; give the Trainer a function readout=")
     whole = from_state_dict(module.state_dict(), int(count))
-    rows, first = [], 0
+    found, first = [], 0
     for head in whole.heads:
         width = head.output_dim
-        rows.append(Readout(head.U, whole.O[-1, first : first + width] @ head.V))
+        found.append((head.U, whole.O[:, first : first + width] @ head.V))
         first += width
-    return rows
+    return found
