@@ -1,10 +1,12 @@
 # Flags of our own code. A consumer's flags are never touched.
 add_library(esscher_flags INTERFACE)
 target_compile_features(esscher_flags INTERFACE cxx_std_20)
-target_compile_options(esscher_flags INTERFACE
-  -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wcast-qual -Wundef
-  # Highway keeps sums and products exactly as written; contraction would differ between targets.
-  -ffp-contract=off)
+if(ESSCHER_WARNINGS)
+  target_compile_options(esscher_flags INTERFACE
+    -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wcast-qual -Wundef)
+endif()
+# Highway keeps sums and products exactly as written; contraction would differ between targets.
+target_compile_options(esscher_flags INTERFACE -ffp-contract=off)
 
 # esscher_precompile(target header...): these headers are read once per target, in place of two seconds
 # per file. That each header and each file includes what it needs is shown by builds without them:
