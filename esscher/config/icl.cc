@@ -36,6 +36,10 @@ StartOptions read_start(const Table& init, const LinearRegressionTask& task, Ind
       if (heads > 1) read_seed();
       break;
     case StartKind::identity: start.alpha = init.number_or("scale", 0.01); break;
+    case StartKind::normal:
+      start.alpha = init.number_or("scale", 0.01, Range::positive());
+      read_seed();
+      break;
     case StartKind::dense:
       if (heads == 1 && !init.has("heads")) {
         start.dense = {read_head(init, D)};

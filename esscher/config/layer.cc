@@ -264,7 +264,7 @@ LayerModel read_layer_model(const Table& root, const ContextTask& task, std::uin
   out.family = model.enumerator_or("family", LayerFamily::full);
   out.factors = read_factors(model, task);
   const StartKind kind = init.enumerator_or("kind", StartKind::identity);
-  if (kind == StartKind::balanced) {
+  if (kind == StartKind::balanced || kind == StartKind::normal) {
     init.fail("kind", "\"dense\", \"identity\" or \"torch\" for this type of task");
   }
   if (kind == StartKind::dense) {

@@ -20,6 +20,7 @@ OptimizerOptions read_optimizer(const Table& train) {
   o.beta2 = train.number_or("beta2", o.beta2, unit);
   o.epsilon = train.number_or("epsilon", o.epsilon, Range::positive());
   o.weight_decay = train.number_or("weight_decay", o.weight_decay, Range::at_least(0));
+  if (train.has("clip")) o.clip = train.number("clip", Range::positive());
   return o;
 }
 
@@ -70,7 +71,7 @@ void allow_train_keys(const Table& root) {
   const std::optional<Table> train = root.find_table("train");
   if (!train) return;
   train->allow({"length", "optimizer", "learning_rate", "momentum", "beta1", "beta2", "epsilon",
-                "weight_decay", "batch", "steps", "gradient", "loss", "curve_block",
+                "weight_decay", "clip", "batch", "steps", "gradient", "loss", "curve_block",
                 "checkpoints"});
 }
 

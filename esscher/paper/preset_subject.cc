@@ -40,10 +40,15 @@ Subject::Trained Subject::trained(std::int64_t steps, Changes more) const {
   const TrainPlan plan = read_train(config(more).root(), options_.seed);
   Trainer trainer(plan.config);
   trainer.run(plan.steps);
-  RiskOptions options = plan.config.risk;
-  options.draws = 20000;
   const std::vector<Readout> heads = trainer.heads();
-  return {heads, risk(plan.config.task, heads, plan.config.model, plan.config.length, options)};
+  return {heads, risk_of(heads, more)};
+}
+
+Estimate Subject::risk_of(const std::vector<Readout>& heads, const Changes& more) const {
+  const TrainConfig trained = read_train(config(more).root(), options_.seed).config;
+  RiskOptions options = trained.risk;
+  options.draws = 20000;
+  return risk(trained.task, heads, trained.model, trained.length, options);
 }
 
 void Subject::equal(std::string claim, double found, double expected, double tolerance) {

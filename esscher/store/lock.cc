@@ -55,7 +55,7 @@ RunLock::RunLock(const std::filesystem::path& directory) {
     close(std::exchange(file_, -1));
     throw RuntimeFailure(directory.string() + ": the run is held by " +
                          (holder.empty() ? "another process" : holder) +
-                         "; wait for it or choose another --out");
+                         "; wait for it or choose another directory");
   }
   const std::string me =
       "process " + std::to_string(getpid()) + " on " + host_name() + " since " + utc_now();

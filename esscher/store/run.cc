@@ -66,10 +66,11 @@ std::string identity(const RunInfo& info) {
 
 void check_same_study(const fs::path& directory, const RunInfo& stored, const RunInfo& given) {
   if (identity(stored) == identity(given)) return;
-  throw ConfigError(directory.string() +
-                    ": holds a run with another configuration; choose another --out, or make these "
-                    "equal (- stored, + given):\n" +
-                    line_difference(identity(stored), identity(given)));
+  throw ConfigError(
+      directory.string() +
+      ": holds a run with another configuration; choose another directory, or make these "
+      "equal (- stored, + given):\n" +
+      line_difference(identity(stored), identity(given)));
 }
 
 std::int64_t begin_session(Database& database, int ranks) {
@@ -141,7 +142,7 @@ Run Run::create_or_resume(const fs::path& directory, const RunInfo& info, Ranks*
   if (!lock) {
     if (!fs::exists(file)) {
       throw FileError(directory.string() +
-                      ": exists and is not a run (no run.sqlite in it); choose another --out");
+                      ": exists and is not a run (no run.sqlite in it); choose another directory");
     }
     lock = std::make_unique<RunLock>(directory);
     check_same_study(directory, read_info(*open_checked(file)), info);

@@ -5,10 +5,12 @@
 //   adamw  theta *= 1 - lr decay first, then adam without decay in g
 //
 // with m^ = m/(1 - b1^t), v^ = v/(1 - b2^t). For sgd and adam, decay adds decay * theta to g.
+// Before all of this a gradient longer than clip is shortened to it (torch.nn.utils.clip_grad_norm_).
 #pragma once
 
 #include <cmath>
 #include <cstdint>
+#include <optional>
 
 #include "esscher/base/enum_names.h"
 #include "esscher/base/error.h"
@@ -33,6 +35,7 @@ struct OptimizerOptions {
   double beta2 = 0.999;
   double epsilon = 1e-8;
   double weight_decay = 0;
+  std::optional<double> clip = {};  // the longest gradient of all parameters, in the Euclidean norm
 };
 
 // What a step reads and writes besides theta; empty before the first step.
@@ -46,6 +49,10 @@ inline void optimizer_step(const OptimizerOptions& o, std::int64_t t, const Vect
                            Vector& theta, OptimizerState& state) {
   check_dimension("optimizer_step", "gradient", gradient.size(), theta.size());
   Vector g = gradient;
+  if (o.clip) {
+    const double length = g.norm();
+    if (length > *o.clip) g *= *o.clip / length;
+  }
   if (o.kind == OptimizerKind::adamw) {
     theta *= 1 - o.learning_rate * o.weight_decay;
   } else if (o.weight_decay != 0) {

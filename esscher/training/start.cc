@@ -25,6 +25,12 @@ Vector torch_start(const Parametrisation& space, Index heads, const Stream& stre
   return theta;
 }
 
+Vector normal_start(const Parametrisation& space, double deviation, const Stream& stream) {
+  Vector theta(space.size());
+  stream.fill_normal(0, std::span<double>(theta.data(), static_cast<std::size_t>(theta.size())));
+  return deviation * theta;
+}
+
 Readout identity_start(Index d, double alpha) {
   Readout start = Readout::zero(d + 1);
   start.U.topLeftCorner(d, d).diagonal().setConstant(alpha);
@@ -68,6 +74,7 @@ Vector start_parameters(const Parametrisation& space, Index heads, const StartOp
     switch (options.kind) {
       case StartKind::torch: return torch_start(space, heads, own);
       case StartKind::identity: return parameters_of(space, identity_start(d, options.alpha));
+      case StartKind::normal: return normal_start(space, options.alpha, own);
       case StartKind::dense:
         return parameters_of(space, options.dense[static_cast<std::size_t>(h)]);
       case StartKind::balanced: break;

@@ -8,6 +8,7 @@
 //             several heads:  S = W W' / |W W'|_F, W [d,d] of standard normals, one per head,
 //                             because heads that start equal stay equal
 //   identity  U = alpha [[I, 0], [0, 0]],  r = (0, alpha)
+//   normal    every entry of every matrix is N(0, alpha^2)
 //   dense     (U, r) is given for each head
 //
 // A start given as (U, r) becomes K, Q (and V, O) by a balanced factorisation (parametrisation.h).
@@ -25,19 +26,20 @@ namespace esscher {
 
 inline constexpr Index kMaxHeads = 8;  // of a trained model
 
-enum class StartKind { torch, balanced, identity, dense };
+enum class StartKind { torch, balanced, identity, normal, dense };
 
 constexpr auto enum_names(StartKind) {
-  return EnumNames<StartKind, 4>{"init",
+  return EnumNames<StartKind, 5>{"init",
                                  {{{StartKind::torch, "torch"},
                                    {StartKind::balanced, "balanced"},
                                    {StartKind::identity, "identity"},
+                                   {StartKind::normal, "normal"},
                                    {StartKind::dense, "dense"}}}};
 }
 
 struct StartOptions {
   StartKind kind = StartKind::torch;
-  double alpha = 0.1;               // balanced, identity
+  double alpha = 0.1;               // balanced, identity, normal
   Matrix shape = {};                // balanced, one head: S up to scale, PSD [d,d]; empty: identity
   std::vector<Readout> dense = {};  // [H], for dense
   std::optional<std::uint64_t> seed = {};  // of what is random; the seed of the run if absent

@@ -32,6 +32,7 @@ void check_optimizer(const OptimizerOptions& o) {
   if (!(o.weight_decay >= 0) || !std::isfinite(o.weight_decay)) {
     throw_argument("train", "weight_decay", to_text(o.weight_decay), "a finite number >= 0");
   }
+  if (o.clip) check_positive("clip", *o.clip);
 }
 
 // The population loss. A risk is half a mean squared error.

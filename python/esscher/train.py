@@ -108,6 +108,7 @@ def train(
     beta2: float = 0.999,
     epsilon: float = 1e-8,
     weight_decay: float = 0.0,
+    clip: Optional[float] = None,
     batch: int = 128,
     gradient: str = "auto",
     loss: str = "half",
@@ -125,8 +126,9 @@ def train(
     ``curve_block`` steps, 100 unless given or there are fewer.
 
     task may be your own (``UserTask``). optimizer: "sgd" (momentum), "adam" or "adamw" (beta1, beta2,
-    epsilon, weight_decay), as in PyTorch. init: where training starts, with the words of TOML:
-    "balanced" (alpha), "torch", "identity" (alpha) or "dense", which takes ``start``, a Readout per head.
+    epsilon, weight_decay), as in PyTorch; a gradient longer than ``clip`` is shortened first. init: where training
+    starts, with the words of TOML: "balanced" (alpha), "torch", "identity" (alpha), "normal" (entries of deviation
+    alpha) or "dense", which takes ``start``, a Readout per head.
     gradient: "sampled" draws scores instead of tokens (Gaussian
     features), "direct" draws every token (any task, finite or infinite length of your own tasks),
     "exact" follows the population loss (one head, Gaussian features); "auto" is sampled for Gaussian
@@ -154,7 +156,7 @@ def train(
     options: Dict[str, Any] = dict(
         kind=kind, half_loss=loss == "half", parametrisation=parametrisation, heads=whole("train", "heads", heads), init=init, alpha=alpha,
         score_scale=score_scale, optimizer=optimizer, learning_rate=learning_rate, momentum=momentum,
-        beta1=beta1, beta2=beta2, epsilon=epsilon, weight_decay=weight_decay, batch=whole("train", "batch", batch), gradient=gradient,
+        beta1=beta1, beta2=beta2, epsilon=epsilon, weight_decay=weight_decay, clip=clip, batch=whole("train", "batch", batch), gradient=gradient,
         seed=seed, curve_block=curve_block,
     )
     if isinstance(task, ContextTask):

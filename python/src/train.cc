@@ -1,3 +1,5 @@
+#include <pybind11/stl.h>
+
 #include <algorithm>
 #include <set>
 #include <string>
@@ -60,6 +62,7 @@ TrainConfig config_in(const py::object& task, const py::object& length, const py
   options.take("beta2", config.optimizer.beta2);
   options.take("epsilon", config.optimizer.epsilon);
   options.take("weight_decay", config.optimizer.weight_decay);
+  options.take("clip", config.optimizer.clip);
   options.take("heads", config.heads);
   options.take("batch", config.batch);
   options.take("seed", config.seed);

@@ -47,7 +47,7 @@ def test_a_short_version_runs(name):
 
 @pytest.mark.parametrize(
     "name",
-    ["zfb-shifts", "zhang-saxe-merged", "zhang-saxe-separate", "bohbot-rates", "ahn-2306.00297", "audit-suite",
+    ["zfb-shifts", "zhang-saxe-merged", "zhang-saxe-separate", "bohbot-rates", "ahn-2306.00297", "von-oswald", "audit-suite",
      "bohbot-moments", "he-2503.12734", "lu-2405.11751", "gabet-classification", "gabet-denoising-one", "gabet-denoising-two",
      "gabet-residual", "raventos-2306.15063", "single-index-hermite2", "single-index-sign", "smart-clusters",
      "smart-linear", "smart-sphere", "bruno-2605.08505", "chen-2510.05554"],
@@ -71,6 +71,8 @@ def test_claims_of_the_sources_hold(name):
         ("bruno-2605.08505", {"tokens.kappa": [3.0, 4.0]}),  # neither few nor many tokens in reach
         ("chen-2510.05554", {"tokens.lengths": [1000]}),  # far from the limit
         ("he-2503.12734", {"train.learning_rate": 1e-5}),  # heads that have not learned
+        ("von-oswald", {"train.learning_rate": 1e-6}),
+        ("ahn-2306.00297", {"train.learning_rate": 1e-6}),
     ],
 )
 def test_claims_about_tasks_fail_where_they_are_false(name, changes):

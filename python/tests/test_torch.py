@@ -275,7 +275,9 @@ def test_a_twin_on_tasks_beyond_regression(task, size):
         return torch.stack([m(prompt, z)[-task.out_dim :] for prompt, z in zip(prompts, queries)])
 
     twin = et.Trainer(model, task, 30, predict=predict, batch=200, optimizer=torch.optim.Adam(model.parameters(), lr=0.05))
-    assert twin.losses().shape == (200,)
+    tokens, queries, targets = et.draw_batch(task, 30, 200, es.Stream(0).split(1).split(0), D)
+    expected = 0.5 * ((predict(model, tokens, queries) - targets) ** 2).sum(-1)
+    torch.testing.assert_close(twin.losses(), expected)
     found = twin.run(20, log_every=10)
     for row in found.rows:
         assert abs(row["loss"] - row["risk"]) < 6 * row["std_error"]

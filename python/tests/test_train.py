@@ -62,3 +62,20 @@ def test_results_with_arrays_compare_by_identity():
     one = es.train(TASK, 20, 1)
     flow = es.flow(TASK, t_end=0.1)
     assert one == one and flow == flow and flow != es.flow(TASK, t_end=0.1)
+
+
+def test_normal_starts_and_short_gradients():
+    task = es.LinearRegressionTask(2, noise_variance=0.1)
+    start = dict(kind="linear", init="normal", learning_rate=1e-12, curve_block=1, batch=4)
+    one, two = (es.train(task, 10, 1, alpha=alpha, **start).heads[0] for alpha in (0.01, 0.02))
+    np.testing.assert_allclose(two.U, 2 * one.U, rtol=1e-6)
+    assert 0.001 < np.abs(one.U).mean() < 0.03 and not np.allclose(one.U[0, 1], 0)
+    # A step of plain descent has the length learning_rate times clip, or that of the gradient.
+    steps = []
+    for clip in (1e-3, 2e-3, None, 1e9):
+        found = es.train(task, 10, 1, kind="linear", alpha=0.5, learning_rate=0.1, clip=clip, curve_block=1, batch=4)
+        at = es.balanced_start(task, 0.5)
+        steps.append(np.sqrt(((found.heads[0].U - at.U) ** 2).sum() + ((found.heads[0].r - at.r) ** 2).sum()))
+    assert steps[0] == pytest.approx(1e-4) and steps[1] == pytest.approx(2e-4) and steps[2] == steps[3] > 1e-2
+    with pytest.raises(es.ArgumentError, match="clip is 0"):
+        es.train(task, 10, 1, clip=0.0)

@@ -56,5 +56,18 @@ TEST(Optimizer, StepsAreTheTextbookOnes) {
   EXPECT_TRUE(close(theta, pair(0.9, 1.15), 1e-15));
 }
 
+TEST(Optimizer, LongGradientsAreShortened) {
+  const Vector g = pair(3, -4);
+  OptimizerOptions sgd{.learning_rate = 0.1, .clip = 1.0};
+  OptimizerState state;
+  Vector theta = pair(1, 1);
+  optimizer_step(sgd, 1, g, theta, state);
+  EXPECT_TRUE(close(theta, pair(0.94, 1.08), 1e-15));
+  theta = pair(1, 1);
+  sgd.clip = 5.0;
+  optimizer_step(sgd, 1, g, theta, state);
+  EXPECT_TRUE(close(theta, pair(0.7, 1.4), 1e-15));
+}
+
 }  // namespace
 }  // namespace esscher

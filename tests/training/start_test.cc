@@ -48,6 +48,19 @@ TEST(Start, TorchHasTheBoundsOfLinearLayers) {
   EXPECT_GT(theta.cwiseAbs().maxCoeff(), 0.9 * bound);
 }
 
+TEST(Start, NormalEntriesHaveTheirDeviation) {
+  const Parametrisation space{ParameterSpace::KQVO, 40, 40, 1};
+  const StartOptions normal{.kind = StartKind::normal, .alpha = 0.002};
+  const Vector theta = start_parameters(space, 2, normal, 0);
+  const double n = static_cast<double>(theta.size());
+  EXPECT_EQ(theta.size(), 2 * (3 * 1600 + 40));
+  // Six standard errors of a mean and of a variance of n standard normals.
+  EXPECT_LT(std::abs(theta.mean()), 6 * 0.002 / std::sqrt(n));
+  EXPECT_LT(std::abs(theta.squaredNorm() / (n * 4e-6) - 1), 6 * std::sqrt(2 / n));
+  EXPECT_NE(theta.head(theta.size() / 2), theta.tail(theta.size() / 2));
+  EXPECT_EQ(start_parameters(space, 2, {.kind = StartKind::normal, .alpha = 0.004}, 0), 2 * theta);
+}
+
 TEST(Start, SeedOfTheRunUnlessItsOwnIsGiven) {
   const Parametrisation space{ParameterSpace::KQV, 3, 3, 1};
   StartOptions torch{.kind = StartKind::torch};

@@ -30,6 +30,8 @@ class Subject {
     Estimate risk;
   };
   [[nodiscard]] Trained trained(std::int64_t steps, Changes more = {}) const;
+  // The risk of heads of the preset's kind, on the draws that judge trained ones.
+  [[nodiscard]] Estimate risk_of(const std::vector<Readout>& heads, const Changes& more = {}) const;
   [[nodiscard]] bool is_full() const { return options_.full; }
   [[nodiscard]] std::uint64_t seed() const { return options_.seed; }
 
