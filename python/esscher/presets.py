@@ -138,7 +138,7 @@ def presets() -> List[Preset]:
     >>> import esscher as es
     >>> for p in es.presets():
     ...     print(f"{p.name:24} {p.verb}")
-    ahn-2306.00297           icl flow
+    ahn-2306.00297           icl train
     audit-d4                 icl compare
     audit-suite              concentration
     bohbot-moments           concentration
@@ -160,7 +160,7 @@ def presets() -> List[Preset]:
     smart-clusters           concentration
     smart-linear             concentration
     smart-sphere             concentration
-    von-oswald               icl flow
+    von-oswald               icl train
     zfb-shifts               icl flow
     zhang-saxe-merged        icl flow
     zhang-saxe-separate      icl flow
