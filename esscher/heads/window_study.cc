@@ -239,7 +239,7 @@ std::string window_verdict(const std::vector<WindowRow>& rows, double tolerance,
   const WindowRow& row = cheapest != nullptr ? *cheapest : *best;
   const std::string numbers = "error " + brief(row.lin_c, 3) + " with " +
                               std::to_string(row.state) +
-                              " numbers instead of n(d_k + d_v) = " + std::to_string(full_state) +
+                              " numbers instead of n(dₖ + dᵥ) = " + std::to_string(full_state) +
                               " (tail: " + std::string(name(row.tail)) + ")";
   const std::string kept = std::to_string(row.w) + " keys" +
                            (row.heavy ? " and " + std::to_string(*row.heavy) + " heavy ones" : "");

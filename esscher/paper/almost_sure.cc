@@ -290,7 +290,8 @@ std::vector<Figure> figures() {
                            .facet = "tokens",
                            .points = false},
        .caption = "Distance to the limit along growing prompts: each grey line is one prompt "
-                  "that keeps growing, for each law of tokens on the same axes."}};
+                  "that keeps growing, for each law of tokens on the same axes.",
+       .read = true}};
 }
 
 SectionReport report(const Options& options, std::span<const GrowingRow> rows) {

@@ -196,7 +196,8 @@ SectionReport report(const Options&, std::span<const AdaptsRow> rows) {
                            .series = "predictor",
                            .points = false},
        .caption = "Risk against the direction of two opposite means. A predictor that was made for "
-                  "one direction is judged on the others beside the layer."}};
+                  "one direction is judged on the others beside the layer.",
+       .read = true}};
   section.tables = {judged_table(adapts_checks(n))};
   return {.section = std::move(section),
           .datasets = {{"adapts_turned", std::move(turned)}},

@@ -200,7 +200,8 @@ SectionReport report(const Options&, std::span<const ClusterRow> rows) {
                            .series = "clean points",
                            .references = {{'x', 1, "threshold"}}},
        .caption = "Where iterates end that start near the centre, against the separation of the "
-                  "means, ξ = 1."}};
+                  "means, ξ = 1.",
+       .read = true}};
   section.tables = {judged_table(cluster_checks(n))};
   return {.section = std::move(section),
           .datasets = {{"cluster_curves", std::move(curve)}},

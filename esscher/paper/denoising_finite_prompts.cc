@@ -291,7 +291,8 @@ SectionReport report(const Options&, std::span<const FiniteRow> rows) {
                            .references = {{'y', affine, "best affine map"}}},
        .caption =
            "Risk above the least one, exact over prompts, γ = 1/2, ξ = 1, means ±2, dimension "
-           "one."}};
+           "one.",
+       .read = true}};
   section.tables = {judged_table(finite_checks(n)), std::move(cool)};
   return {.section = std::move(section),
           .datasets = {{"finite_excess", std::move(curve)}},

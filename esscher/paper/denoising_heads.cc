@@ -308,7 +308,8 @@ std::vector<Figure> figures() {
                                .references = {{'x', 1, "γ = ξ"}}},
            .caption =
                "Least excess risk against the spread γ of clean points over the deviation ξ of the "
-               "noise, means at ±2, dimension one. An excess of zero has no place on this axis."},
+               "noise, means at ±2, dimension one. An excess of zero has no place on this axis.",
+           .read = true},
           {.id = "curves",
            .chart = CurveChart{.data = "denoising_curves",
                                .x = {.column = "z", .title = "noisy point z"},
@@ -317,7 +318,8 @@ std::vector<Figure> figures() {
                                .points = false},
            .caption =
                "The prediction of the clean point against the noisy point z by three predictors, "
-               "γ = 1/2, ξ = 1, means ±2."}};
+               "γ = 1/2, ξ = 1, means ±2.",
+           .read = true}};
 }
 
 SectionReport report(const Options&, std::span<const HeadsRow> rows) {
@@ -325,8 +327,11 @@ SectionReport report(const Options&, std::span<const HeadsRow> rows) {
   Sheet excess{.columns = {"predictor", "γ/ξ", "excess"}, .rows = {}};
   Sheet curve{.columns = {"predictor", "z", "output"}, .rows = {}};
   for (const HeadsRow& row : rows) {
-    const bool drawn = row.kind == HeadsKind::excess && row.one_head.value() > kDrawn;
-    if (drawn) excess.add(kOneHead, row.gamma_over_xi, row.one_head);
+    // What is zero up to rounding is zero here, so that the curve breaks where the axis cannot show it.
+    if (row.kind == HeadsKind::excess) {
+      const double found = row.one_head.value();
+      excess.add(kOneHead, row.gamma_over_xi, found > kDrawn ? found : 0.0);
+    }
     if (row.kind == HeadsKind::curve) curve.add(row.predictor, row.z, row.output);
   }
   for (const HeadsRow& row : rows) {

@@ -267,7 +267,8 @@ std::vector<Figure> figures() {
        .caption =
            "From the theorem's start: mean squared error above the label noise at the end of "
            "the flow against prompt length. Linear attention has a closed form, softmax has "
-           "independent values."},
+           "independent values.",
+       .read = true},
       {.id = "ends",
        .chart =
            ScatterChart{.data = "experiment_ends",
@@ -277,7 +278,8 @@ std::vector<Figure> figures() {
                         .tooltip = {"model", "L", "mse"}},
        .caption = "From the default start: test error at the end of SGD against prompt length, one "
                   "point per start. The four kinds stand side by side at each length. Reported, "
-                  "not judged."},
+                  "not judged.",
+       .read = true},
       {.id = "reached",
        .chart = CurveChart{.data = "experiment_reached",
                            .x = length,
@@ -285,7 +287,8 @@ std::vector<Figure> figures() {
                            .series = "model",
                            .facet = "experiment"},
        .caption = "Fraction of default starts that end in the basin of the limit, against prompt "
-                  "length. Reported, not judged."}};
+                  "length. Reported, not judged.",
+       .read = true}};
 }
 
 PageTable ends_table(std::span<const Ends> ends) {

@@ -232,7 +232,8 @@ SectionReport report(const Options&, std::span<const ExpertRow> rows) {
                            .points = false},
        .caption =
            "T[μ](z) in dimension one with U = V = 1. Between the clusters the gate turns from "
-           "one expert to the other; outside, one expert alone is affine."}};
+           "one expert to the other; outside, one expert alone is affine.",
+       .read = true}};
   section.tables = {judged_table(expert_checks(n))};
   return {
       .section = std::move(section),

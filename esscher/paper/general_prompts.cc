@@ -313,7 +313,8 @@ Figure gap_figure(std::string_view data, const std::string& expected) {
                               .reference_title = "independent values"},
           .caption =
               "The largest distance between the risks of finite and of infinite prompts on the way "
-              "of the flow."};
+              "of the flow.",
+          .read = true};
 }
 
 template <Cases* kCases, const Words* kWords>

@@ -241,7 +241,8 @@ SectionReport report(const Options&, std::span<const GoldenRow> rows) {
                            .reference_title = "asymptotic formula"},
        .caption =
            "Mean of Σω² over queries and prompts against the logarithm of the prompt length, "
-           "exact, and its asymptotic formula."}};
+           "exact, and its asymptotic formula.",
+       .read = true}};
   section.tables = {judged_table(golden_checks(numbers))};
   StatedHypothesis range{.text = "Scores of a query are independent N(0, λg²), g ~ N(0, 1)."};
   for (const GoldenNumbers& n : numbers) {

@@ -299,7 +299,8 @@ std::vector<Figure> figures() {
                            .points = false},
        .caption = "T[μ](z) in dimension one with U = V = 1 and unit variance. Gaussian tokens give "
                   "the identity; ±1 tokens have the same variance but saturate: softmax attention "
-                  "is linear because the tokens are Gaussian, not in general."},
+                  "is linear because the tokens are Gaussian, not in general.",
+       .read = true},
       {.id = "errors",
        .chart =
            ScatterChart{.data = "lemma_cases",
@@ -308,7 +309,8 @@ std::vector<Figure> figures() {
                         .series = "kind",
                         .references = {{'y', kLemmaError, "allowed"}}},
        .caption = "Relative error of the lemma against the score deviation τ, one point per random "
-                  "Gaussian and query."}};
+                  "Gaussian and query.",
+       .read = true}};
 }
 
 PageTable worst_table(std::span<const LemmaRow> rows) {

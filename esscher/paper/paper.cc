@@ -5,6 +5,7 @@
 
 #include "esscher/json/rows.h"
 #include "esscher/paper/claims.h"
+#include "esscher/report/reading.h"
 #include "esscher/report/report.h"
 #include "esscher/store/exec.h"
 
@@ -112,6 +113,7 @@ PaperResult run_paper(Run& run, const Paper& paper, const Options& options,
     SectionReport made = part.statement->report(options, where, *rows);
     made.section.rerun = rerun(paper, options, part.statement->id);
     page.datasets.merge(made.datasets);
+    add_readings(made.section, page.datasets);
     if (part.wanted) {
       result.claims.push_back(claim_json(made));
       result.sections.push_back(made.section);

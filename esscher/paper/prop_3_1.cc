@@ -171,7 +171,8 @@ std::vector<Figure> figures(std::span<const Decay> curves) {
                            .reference_title = "constant/L in closed form, fast regime",
                            .points = false},
        .caption = "Mean squared error of the output against prompt length. The fast regime, where "
-                  "the dashed 1/L exists, ends at σ² = 2."},
+                  "the dashed 1/L exists, ends at σ² = 2.",
+       .read = true},
       {.id = "exponent",
        .chart = CurveChart{.data = "p31_exponents",
                            .x = {.column = "sigma2", .title = "σ²", .log = true},
@@ -189,7 +190,8 @@ std::vector<Figure> figures(std::span<const Decay> curves) {
                            .references = {{'y', 1, "bound"}},
                            .points = false},
        .caption = "D(L) divided by the bound with one common (c₁, c₂). The bound holds where the "
-                  "curve is below 1; L = 1 is left out, there the bound is 0."}};
+                  "curve is below 1; L = 1 is left out, there the bound is 0.",
+       .read = true}};
 }
 
 PageTable rates_table(std::span<const Decay> curves) {

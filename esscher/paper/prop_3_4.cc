@@ -136,28 +136,29 @@ std::vector<std::string> formulas() {
 
 std::vector<Figure> figures(std::span<const Decay> curves) {
   const Axis length{.column = "L", .title = "prompt length L", .log = true};
-  return {{.id = "decay",
-           .chart = CurveChart{.data = "p34_curves",
-                               .x = length,
-                               .y = {.column = "D", .title = "mean squared error", .log = true},
-                               .series = "tokens",
-                               .low = "low",
-                               .high = "high",
-                               .reference_data = "p34_asymptotes",
-                               .reference_title = "constant/L in closed form",
-                               .facet = "gradient",
-                               .points = false},
-           .caption = gradient_caption(curves)},
-          {.id = "ratio",
-           .chart = CurveChart{.data = "p34_ratios",
-                               .x = length,
-                               .y = {.column = "ratio", .title = "error / bound", .log = true},
-                               .series = "tokens",
-                               .references = {{'y', 1, "bound"}},
-                               .facet = "gradient",
-                               .points = false},
-           .caption =
-               "Error divided by its bound with the fitted constants: below 1 the bound holds."}};
+  return {
+      {.id = "decay",
+       .chart = CurveChart{.data = "p34_curves",
+                           .x = length,
+                           .y = {.column = "D", .title = "mean squared error", .log = true},
+                           .series = "tokens",
+                           .low = "low",
+                           .high = "high",
+                           .reference_data = "p34_asymptotes",
+                           .reference_title = "constant/L in closed form",
+                           .facet = "gradient",
+                           .points = false},
+       .caption = gradient_caption(curves)},
+      {.id = "ratio",
+       .chart = CurveChart{.data = "p34_ratios",
+                           .x = length,
+                           .y = {.column = "ratio", .title = "error / bound", .log = true},
+                           .series = "tokens",
+                           .references = {{'y', 1, "bound"}},
+                           .facet = "gradient",
+                           .points = false},
+       .caption = "Error divided by its bound with the fitted constants: below 1 the bound holds.",
+       .read = true}};
 }
 
 // "p = 4, q = 0" of "p=4 q=0".

@@ -311,7 +311,8 @@ std::vector<Figure> figures(std::span<const GapCurve> curves) {
                            .y = {.column = "gap", .title = "gap of the two gradients", .log = true},
                            .series = "prompt",
                            .points = false},
-       .caption = "Gradient gap along the infinite-prompt training path, Gaussian features."},
+       .caption = "Gradient gap along the infinite-prompt training path, Gaussian features.",
+       .read = true},
       {.id = "sup",
        .chart =
            CurveChart{.data = "stability_sup",
@@ -329,7 +330,7 @@ std::vector<Figure> figures(std::span<const GapCurve> curves) {
 PageTable gap_table(std::span<const GapCurve> curves) {
   PageTable table{
       .title = "Largest gradient gap along the path",
-      .sheet = {.columns = {"features", "L", "gap", "error", "gap / largest gradient", "at time t"},
+      .sheet = {.columns = {"features", "L", "gap", "error", "gap / gradient there", "at time t"},
                 .rows = {}}};
   for (const GapCurve& curve : curves) {
     for (const GapPoint& s : curve.sup) {

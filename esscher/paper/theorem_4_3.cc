@@ -202,7 +202,8 @@ Figure excess_figure() {
                      .reference_title = "independent values"},
       .caption =
           "Risk at the end of training, above that of the infinite prompt, against "
-          "prompt length; bands are two standard errors, where these are wider than a line."};
+          "prompt length; bands are two standard errors, where these are wider than a line.",
+      .read = true};
 }
 
 SectionReport report(const Options& options, std::span<const TrainingRow> rows) {

@@ -169,7 +169,8 @@ std::vector<Figure> figures() {
                                .reference_data = "transfer_closed",
                                .reference_title = "closed form of linear attention"},
            .caption = "Risk at the end of training against prompt length for linear and softmax "
-                      "attention."},
+                      "attention.",
+           .read = true},
           {.id = "gap",
            .chart = CurveChart{.data = "transfer_gap",
                                .x = length,
@@ -177,7 +178,8 @@ std::vector<Figure> figures() {
                                      .title = "risk of softmax − risk of linear",
                                      .log = true}},
            .caption = "The difference of the two risks: what transferring a result from linear "
-                      "attention costs."}};
+                      "attention costs.",
+           .read = true}};
 }
 
 SectionReport report(const Options& options, std::span<const TrainingRow> rows) {

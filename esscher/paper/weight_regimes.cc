@@ -254,7 +254,8 @@ std::vector<Figure> figures() {
                            .y = {.column = "value", .title = "E Σω²", .log = true, .min = 1e-30},
                            .series = "series"},
        .caption = "Mean of Σω² against the logarithm of the prompt length, exact. Above "
-                  "c = √2 it stays, below it falls like a power of L."},
+                  "c = √2 it stays, below it falls like a power of L.",
+       .read = true},
       {.id = "regime_ratios",
        .chart = CurveChart{.data = "regime_ratios",
                            .x = x,
@@ -264,7 +265,8 @@ std::vector<Figure> figures() {
                            .reference_title = "over the formula for all regimes"},
        .caption = "Exact over the formula of its regime; judged is the end, at L = 1e250. Dashed: "
                   "over the one formula for all regimes, which is judged at the length where it is "
-                  "furthest from 1."}};
+                  "furthest from 1.",
+       .read = true}};
 }
 
 SectionReport report(const Options&, std::span<const RegimeRow> rows) {

@@ -95,6 +95,7 @@ struct Figure {
   std::string id;
   Chart chart;  // draws datasets of the page by name
   std::string caption;
+  bool read = false;  // add_readings (report/reading.h) appends what the numbers say
 };
 
 struct Section {

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "esscher/base/number_text.h"
+#include "esscher/report/reading.h"
 
 namespace esscher {
 namespace {
@@ -191,7 +192,8 @@ void add_bound(const BoundReport& bound, const StudyResult& r, CurveChart chart,
   section.figures.push_back({.id = "bound",
                              .chart = chart,
                              .caption = "Where a curve crosses the bound, whose constants c₁ and "
-                                        "c₂ were fitted, the fitted shape is wrong."});
+                                        "c₂ were fitted, the fitted shape is wrong.",
+                             .read = true});
 }
 
 // Another study of the same lengths, dashed behind this one.
@@ -243,24 +245,6 @@ void add_curve(const StudyResult& r, const std::optional<BoundReport>& bound,
   page.sections.push_back(std::move(section));
 }
 
-// " The curves of output and gradient in V coincide." where two curves lie on each other.
-std::string equal_curves(const std::vector<MetricFit>& fits) {
-  std::string out;
-  for (std::size_t i = 0; i < fits.size(); ++i) {
-    for (std::size_t j = i + 1; j < fits.size(); ++j) {
-      bool same = fits[i].local.size() == fits[j].local.size();
-      for (std::size_t k = 0; same && k < fits[i].local.size(); ++k) {
-        same = std::abs(fits[i].local[k].exponent - fits[j].local[k].exponent) < 1e-3;
-      }
-      if (same) {
-        out += fmt::format(" The curves of {} and {} coincide.", words_of(fits[i].metric),
-                           words_of(fits[j].metric));
-      }
-    }
-  }
-  return out;
-}
-
 void add_exponents(const StudyResult& r, Page& page) {
   Sheet local = local_sheet(r.fits);
   if (local.rows.empty()) return;
@@ -277,8 +261,8 @@ void add_exponents(const StudyResult& r, Page& page) {
   section.figures.push_back({.id = "local",
                              .chart = chart,
                              .caption = "At 1 doubling the prompt halves the error; below 1 longer "
-                                        "prompts buy less than that." +
-                                        equal_curves(r.fits)});
+                                        "prompts buy less than that.",
+                             .read = true});
   section.tables.push_back({.title = "The exponent at both ends, and what it tends to",
                             .sheet = exponent_sheet(r.fits)});
   Sheet shapes = shape_sheet(r.fits);
@@ -485,6 +469,7 @@ Page concentration_page(const StudyResult& result, const std::vector<SigmaPoint>
   add_sigma(sigmas, page);
   add_split(result, page);
   add_queries(result, page);
+  add_readings(page);
   return page;
 }
 

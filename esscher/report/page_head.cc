@@ -297,11 +297,13 @@ PageTable cause_table(const HeadDiagnosis& head) {
   return table;
 }
 
-std::string words_of(Compression method) {
-  std::string words(name(method));
+// Names of methods as a reader says them, without underscores.
+std::string spoken(std::string words) {
   std::replace(words.begin(), words.end(), '_', ' ');
   return words;
 }
+
+std::string words_of(Compression method) { return spoken(std::string(name(method))); }
 
 // Errors and cost of every method at every budget, on unseen queries.
 PageTable budget_table(const HeadDiagnosis& head) {
@@ -343,7 +345,7 @@ Figure budget_figure(const HeadDiagnosis& head, const std::string& id, Page& pag
       .caption =
           "Error on unseen queries against memory, of the methods that nothing of the "
           "same memory beats somewhere. " +
-          sentence(head.budget_verdict.value_or(""))};
+          sentence(spoken(head.budget_verdict.value_or("")))};
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "esscher/report/detail/layer_map.h"
 #include "esscher/report/detail/page_head.h"
+#include "esscher/report/reading.h"
 
 namespace esscher {
 namespace {
@@ -134,7 +135,9 @@ void add_map(const std::vector<HeadDiagnosis>& heads, Page& page) {
   auto map = layer_map(page, "map", cells, "smallest error of the head",
                        "The smallest error of a head by its limit or by a window with a tail that "
                        "keeps at most half of the numbers; the tooltip has the verdict.");
-  if (map) page.sections.front().figures.push_back(std::move(*map));
+  if (!map) return;
+  map->caption += " " + reading(map->chart, page.datasets);
+  page.sections.front().figures.push_back(std::move(*map));
 }
 
 }  // namespace

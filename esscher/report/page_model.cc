@@ -6,6 +6,7 @@
 #include <map>
 
 #include "esscher/report/detail/layer_map.h"
+#include "esscher/report/reading.h"
 
 namespace esscher {
 namespace {
@@ -81,7 +82,10 @@ void add_plan(const std::vector<EffectRow>& rows, Page& page) {
   auto map = layer_map(page, "map-plan", cells, "relative error",
                        "Median error of each head with the whole plan in force; heads that stay "
                        "exact have 0.");
-  if (map) section.figures.push_back(std::move(*map));
+  if (map) {
+    map->caption += " " + reading(map->chart, page.datasets);
+    section.figures.push_back(std::move(*map));
+  }
   section.tables.push_back(plan_table(heads, kl));
   page.sections.push_back(std::move(section));
 }
@@ -134,8 +138,11 @@ void add_maps(const std::vector<EffectRow>& rows, Page& page, Section& section) 
                 fmt::format("KL to the original model with one head replaced. The model misses {} "
                             "most (KL {:.3g}).",
                             worst->plan, worst->kl)));
-  add(layer_map(page, "map-wo", wo, "Wₒ-weighted error",
-                "Size of the error behind Wₒ relative to the residual stream, one head replaced."));
+  auto behind =
+      layer_map(page, "map-wo", wo, "Wₒ-weighted error",
+                "Size of the error behind Wₒ relative to the residual stream, one head replaced.");
+  if (behind) behind->caption += " " + reading(behind->chart, page.datasets);
+  add(std::move(behind));
 }
 
 std::string interval_text(const EffectRow& row) {

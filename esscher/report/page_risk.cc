@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "esscher/base/number_text.h"
+#include "esscher/report/reading.h"
 
 namespace esscher {
 namespace {
@@ -116,7 +117,8 @@ Figure risk_curves() {
                               .series_title = "prediction"},
           .caption =
               "Half the mean squared error against prompt length; infinite prompts stand in "
-              "the table only."};
+              "the table only.",
+          .read = true};
 }
 
 // A model whose length of training nobody knows: its risks against the length.
@@ -135,6 +137,7 @@ Page untrained_page(const std::vector<RiskRow>& rows) {
   }
   section.tables = {{.title = "Risks", .sheet = risk_sheet(rows)}};
   page.sections = {std::move(section)};
+  add_readings(page);
   return page;
 }
 
@@ -161,7 +164,8 @@ Page risk_page(const std::vector<RiskRow>& rows) {
                                                   .max = 10.0},
                                         .panel = "model",
                                         .tooltip = {"model", "trained", "tested", "risk", "ratio"}},
-                  .caption = "Risk over the smallest risk at the same length of test."}};
+                  .caption = "Risk over the smallest risk at the same length of test.",
+                  .read = true}};
   map.figures.push_back(
       {.id = "curves",
        .chart = CurveChart{.data = "curves",
@@ -170,9 +174,11 @@ Page risk_page(const std::vector<RiskRow>& rows) {
                            .series = "prediction",
                            .series_title = "prediction",
                            .dash = "model"},
-       .caption = "The risk, " + loss_of(rows) + ", against the length of test."});
+       .caption = "The risk, " + loss_of(rows) + ", against the length of test.",
+       .read = true});
   map.tables = {{.title = "Risks", .sheet = risk_sheet(rows)}};
   page.sections = {std::move(map)};
+  add_readings(page);
   return page;
 }
 

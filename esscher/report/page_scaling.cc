@@ -91,16 +91,16 @@ Sheet row_sheet(const std::vector<ScalingRow>& rows) {
 
 std::string event_text(const ScalingEvent& e) {
   const std::string at = "at L = " + brief(e.L < 1e4 ? std::round(e.L) : e.L, 3);
+  const std::string under = "Under the schedule “" + e.schedule + "” ";
   switch (e.change) {
     case ScalingChange::dilutes:
-      return e.schedule + ": the needle's weight falls below one half " + at + ".";
+      return under + "the needle's weight falls below one half " + at + ".";
     case ScalingChange::recovers:
-      return e.schedule + ": the needle's weight rises above one half " + at + ".";
-    case ScalingChange::freezes:
-      return e.schedule + ": the weights freeze on few tokens " + at + ".";
+      return under + "the needle's weight rises above one half " + at + ".";
+    case ScalingChange::freezes: return under + "the weights freeze on few tokens " + at + ".";
     case ScalingChange::thaws: break;
   }
-  return e.schedule + ": the weights thaw " + at + ".";
+  return under + "the weights thaw " + at + ".";
 }
 
 std::string setting_text(const ScoreModel& scores, double gap) {

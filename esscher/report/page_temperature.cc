@@ -4,6 +4,7 @@
 
 #include "esscher/base/number_text.h"
 #include "esscher/estimate/interval.h"
+#include "esscher/report/reading.h"
 
 namespace esscher {
 namespace {
@@ -146,7 +147,8 @@ Page temperature_page(const std::vector<TemperatureRow>& rows) {
                                         .panel = "shift",
                                         .tooltip = {"shift", "L", "temperature", "risk", "ratio"}},
                   .caption = "Risk over the smallest risk of the same length, one map for each "
-                             "shift of the task."}};
+                             "shift of the task.",
+                  .read = true}};
   const Axis length{.column = "L", .title = "prompt length L", .log = true};
   Section best{.id = "best", .title = "The best temperature"};
   best.text =
@@ -173,9 +175,11 @@ Page temperature_page(const std::vector<TemperatureRow>& rows) {
                            .series = "shift",
                            .series_title = "task",
                            .dash = "at"},
-       .caption = "The risk of the model as it is, and at its best temperature."}};
+       .caption = "The risk of the model as it is, and at its best temperature.",
+       .read = true}};
   best.tables = {{.title = "Best temperatures", .sheet = best_sheet(rows)}};
   page.sections = {std::move(map), std::move(best)};
+  add_readings(page);
   return page;
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "esscher/base/number_text.h"
+#include "esscher/report/reading.h"
 
 namespace esscher {
 namespace {
@@ -44,7 +45,8 @@ Section section_of(const std::string& title, const std::string& text, Axis y,
                                       .series = "series",
                                       .reference_data = "limits",
                                       .reference_title = "limit"},
-                  .caption = caption}};
+                  .caption = caption,
+                  .read = true}};
   out.tables = {std::move(table)};
   return out;
 }
@@ -86,6 +88,7 @@ Page equiangular_page(const std::vector<EquiangularRow>& rows) {
       {.column = "value", .title = "inner product"},
       "Inner product of two new tokens against prompt length, exact. Dashed: the limit.",
       {.title = "All lengths", .sheet = std::move(sheet)})};
+  add_readings(page);
   return page;
 }
 
@@ -111,6 +114,7 @@ Page sphere_page(const std::vector<SphereRow>& rows) {
                  {.column = "value", .title = "E Σω²"},
                  "Mean of Σω² against prompt length, exact. Dashed: the limit.",
                  {.title = "All lengths", .sheet = std::move(sheet)})};
+  add_readings(page);
   return page;
 }
 

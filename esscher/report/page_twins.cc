@@ -5,6 +5,7 @@
 
 #include "esscher/base/number_text.h"
 #include "esscher/report/detail/row_sheet.h"
+#include "esscher/report/reading.h"
 
 namespace esscher {
 namespace {
@@ -177,7 +178,8 @@ Section gap_section(const CompareResult& result) {
                              .chart = over_time("gradient_gap", "gap of the gradients"),
                              .caption = "The gap of the gradients over time. Where it stays "
                                         "small, training at length L follows that of the infinite "
-                                        "prompt."});
+                                        "prompt.",
+                             .read = true});
   return section;
 }
 
@@ -225,6 +227,7 @@ Page twins_page(const CompareResult& result, const std::string& rerun) {
   page.sections = {final_section(result, limits), time_section(result, limits),
                    gap_section(result)};
   for (Section& section : page.sections) section.rerun = rerun;
+  add_readings(page);
   return page;
 }
 

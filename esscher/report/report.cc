@@ -141,12 +141,14 @@ std::string count_text(std::size_t n) {
   return n <= 12 ? kWords[n] : std::to_string(n);
 }
 
-// "Nine statements: seven hold, two hold with fitted constants." Nothing for fewer than two verdicts.
+// "Nine statements: seven hold, two hold with fitted constants." Nothing for fewer than two statements with a verdict;
+// heads that are linear have one too and state nothing.
 std::string summary_html(const std::vector<Section>& sections) {
   std::map<VerdictStatus, std::size_t> counts;
   std::size_t all = 0;
   for (const Section& section : sections) {
     if (!section.verdict || section.verdict->status == VerdictStatus::info) continue;
+    if (section.statement.empty()) continue;
     ++counts[section.verdict->status];
     ++all;
   }

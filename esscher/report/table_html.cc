@@ -154,7 +154,7 @@ void align(std::vector<std::string>& texts) {
     return point == std::string::npos ? std::size_t{0} : text.size() - point;  // with the point
   };
   for (const std::string& text : texts) {
-    powers = powers || text.find("×") != std::string::npos;
+    powers = powers || text.find("×") != std::string::npos || text.find("10⁻") != std::string::npos;
     longest = std::max(longest, decimals(text));
   }
   if (powers || longest == 0) return;
@@ -185,6 +185,7 @@ ShownColumn column_of(const Sheet& sheet, std::size_t at) {
       text = cell_text(row[at]);
     }
     text = words_of_cell(std::move(text));
+    if (out.numeric && text.starts_with('-')) text.replace(0, 1, "−");
     out.short_text = out.short_text && text.size() <= kShortText;
     out.texts.push_back(std::move(text));
   }

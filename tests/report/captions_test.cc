@@ -232,7 +232,8 @@ TEST(Captions, SchedulesAreSaidAtTheirLongestPrompt) {
   EXPECT_THAT(caption(page, "participation"),
               HasSubstr("At L = 1e+04 it is 0.125 (none), 0.0625 (log). Dashed: the one formula "
                         "for all phases, here within 20 %."));
-  EXPECT_THAT(page.lead, HasSubstr("none: the weights freeze on few tokens at L = 200."));
+  EXPECT_THAT(page.lead,
+              HasSubstr("Under the schedule “none” the weights freeze on few tokens at L = 200."));
 }
 
 TEST(Captions, TokensSayHowFarTheLongestPromptIs) {

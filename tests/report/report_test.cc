@@ -228,8 +228,12 @@ TEST(Report, SumsUpWhatItSays) {
   for (const VerdictStatus status :
        {VerdictStatus::holds, VerdictStatus::holds, VerdictStatus::holds_fitted}) {
     page.sections.push_back({.id = "s", .title = "S", .verdict = Verdict{status, "text"}});
+    page.sections.back().statement = "It is so.";
     page.sections.back().rerun = "esscher again";
   }
+  // A head that is linear has a verdict and states nothing.
+  page.sections.push_back(
+      {.id = "head", .title = "H", .verdict = Verdict{VerdictStatus::holds, "linear"}});
   const std::string html = report_html(run, page);
   EXPECT_THAT(html, HasSubstr("Three statements: two hold, one holds with fitted constants."));
   EXPECT_THAT(html, HasSubstr("Tokens are few."));

@@ -1,6 +1,6 @@
 // node figures.mjs PAGE SHOTS: every chart of a report at 1400 and at 390 px, as a reader with a ruler
 // would check it. Other tests call check_figures for the reports that they open.
-//   no text is cut or covers another one; nothing is wider than its place; no tick lies outside its
+//   in the dark its words are light; no text is cut or covers another one; nothing is wider than its place; no tick lies outside its
 //   axis; no two series of a chart have the same colour and dash, and a category beside ordered
 //   series is far from their colours; legends of ordered series are in numeric order; a category has
 //   one colour on the whole page; at 1400 px no table is wider than its place; formulas are drawn and
@@ -69,7 +69,24 @@ const order = (name) => {
   return Number.isNaN(number) ? null : number;  // "d = 1, α = 2" is not ordered by one number
 };
 
+// The words of charts on a dark page are light and stand on no white ground.
+async function check_dark(name) {
+  const { page } = await open({ viewport: { width: 1400, height: 1000 }, colorScheme: "dark" });
+  const dark = await page.$$eval(".chart", (all) => all.flatMap((holder) => {
+    const light = (colour) => { const parts = /rgb\((\d+), (\d+), (\d+)/.exec(colour); return parts ? (Number(parts[1]) + Number(parts[2]) + Number(parts[3])) / 765 : 1; };
+    const words = [...holder.querySelectorAll(".role-axis-label text, .role-axis-title text, .role-legend-label text, .role-title-text text")];
+    const ground = getComputedStyle(holder.querySelector("svg")).backgroundColor;
+    const bad = words.filter((text) => light(getComputedStyle(text).fill) < 0.45).map((text) => text.textContent);
+    if (!/rgba\(0, 0, 0, 0\)|transparent/.test(ground) && light(ground) > 0.3) bad.push("ground " + ground);
+    return bad.length ? [[holder.dataset.figure, bad]] : [];
+  }));
+  check(`${name}, dark: words are light on dark ground`, dark.length === 0, JSON.stringify(dark));
+  await page.screenshot({ path: `${shots}/${name}-dark.png`, fullPage: true });
+  await page.context().close();
+}
+
 export async function check_figures(name) {
+  await check_dark(name);
   for (const width of [1400, 390]) {
     const { page, trouble } = await open({ viewport: { width, height: 1000 }, colorScheme: "light" });
     const charts = await page.$$eval(".chart", (all, source) => all.map(eval(`(${source})`)), measured.toString());

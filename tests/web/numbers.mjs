@@ -39,6 +39,13 @@ holds("a far band does not flatten the data", charts.axisEnds([1, 10], { log: tr
 holds("a near line is seen", charts.axisEnds([1, 10], { log: true, lines: [0.2] })[0] < 0.2);
 holds("a far line is not", charts.axisEnds([1, 10], { log: true, lines: [1e-9] })[0] > 0.5);
 holds("positive data do not show negative numbers", charts.axisEnds([0.01, 1], {})[0] >= 0);
+holds("a line 3 % away from data that hardly move is seen", charts.axisEnds([0.5997, 0.6066], { lines: [0.618] })[1] > 0.618);
+holds("a line far from data that hardly move is not", charts.axisEnds([0.5997, 0.6066], { lines: [1] })[1] < 0.65);
+const steps = (from, to, by) => Array.from({ length: Math.round((to - from) / by) + 1 }, (_, i) => Number((from + i * by).toPrecision(12)));
+equal("labels of a grid are round", charts.gridTicks(steps(0.4, 12, 0.4), 10), [2, 4, 6, 8, 10, 12]);
+equal("labels of a fine grid are round", charts.gridTicks(steps(0.15, 3, 0.15), 5), [0.6, 1.2, 1.8, 2.4, 3]);
+equal("a grid of few cells has all its labels", charts.gridTicks([1, 2, 3], 5), [1, 2, 3]);
+equal("names that are no numbers", charts.gridTicks(["1", "2", "3", "V"], 2), ["1", "3"]);
 equal("fixed ends", charts.axisEnds([1e-20, 1], { log: true, min: 1e-3, max: 2 }), [1e-3, 2]);
 holds("values beyond a fixed end do not widen the other", charts.axisEnds([1e-20, 0.5, 1], { log: true, min: 0.1 })[1] < 2);
 

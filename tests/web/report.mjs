@@ -59,7 +59,7 @@ const header = page.locator("table.sortable").first().locator("th button", { has
 await header.focus();
 await page.keyboard.press("Enter");
 const slopes = await page.$$eval("table.sortable:first-of-type tbody tr td:nth-child(2)",
-  (cells) => cells.slice(0, 3).map((cell) => Number(cell.textContent)));
+  (cells) => cells.slice(0, 3).map((cell) => Number(cell.textContent.replace("−", "-"))));
 check("table sorts by keyboard", slopes[0] <= slopes[1] && slopes[1] <= slopes[2], String(slopes));
 
 const text = await page.locator("#others").innerText();

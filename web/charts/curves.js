@@ -8,22 +8,24 @@
   const finite = (x) => typeof x === "number" && Number.isFinite(x);
   const drawable = (axis, x) => finite(x) && (!axis.log || x > 0);
 
-  // Rows with their places (_x, _y), series (_s) and panel (_f); what cannot be drawn is counted.
+  // Rows with their places (_x, _y), series (_s), dash (_d) and panel (_f); what cannot be drawn is counted.
   function readRows(chart, rows, role) {
     const undrawn = new Map();
+    const gaps = [];
     const out = [];
     for (const row of rows) {
       const [x, y] = [row[chart.x.column], row[chart.y.column]];
       const name = chart.series ? String(row[chart.series]) : "";
+      const who = { _s: name, _d: chart.dash ? String(row[chart.dash]) : "", _f: chart.facet ? String(row[chart.facet]) : "" };
       if (!drawable(chart.x, x) || !drawable(chart.y, y)) {
         if (finite(x) && finite(y) && role === "data") undrawn.set(name, (undrawn.get(name) ?? 0) + 1);
+        if (drawable(chart.x, x) && finite(y)) gaps.push({ ...who, _x: x, _y: null });
         continue;
       }
-      out.push({ ...row, _x: x, _y: y, _s: name, _d: chart.dash ? String(row[chart.dash]) : "",
-        _f: chart.facet ? String(row[chart.facet]) : "", _role: role,
+      out.push({ ...row, ...who, _x: x, _y: y, _role: role,
         _low: finite(row[chart.low]) ? row[chart.low] : null, _high: finite(row[chart.high]) ? row[chart.high] : null });
     }
-    return { rows: out, undrawn };
+    return { rows: out, undrawn, gaps };
   }
 
   const several = (n, one) => (n === 1 ? `one ${one}` : `${n} ${one}s`);
@@ -53,6 +55,19 @@
     return [`The band goes on ${above && below ? "above and below" : above ? "above" : "below"} the axes.`];
   }
 
+  // Curves that are seen as one, because they lie on each other at all of their points.
+  function hiddenNote(rows, styles, frame) {
+    const pixels = styles.map((style) => rows.filter((row) => row._s === style.name && row._role === "data")
+      .map((row) => [frame.x.pixel(row._x), frame.y.pixel(row._y)]));
+    const same = (a, b) => a.length > 1 && a.length === b.length && a.every(([x, y], i) => Math.abs(x - b[i][0]) < 1 && Math.abs(y - b[i][1]) < 1.2);
+    const parts = [];
+    pixels.forEach((b, j) => {
+      const i = pixels.findIndex((a, k) => k < j && same(a, b));
+      if (i >= 0) parts.push(`The curves of “${styles[i].label}” and “${styles[j].label}” lie on each other.`);
+    });
+    return parts;
+  }
+
   function tooltipOf(chart, columns) {
     return (chart.tooltip?.length ? chart.tooltip : columns).filter(Boolean)
       .map((column) => ({ field: field(column), title: charts.pretty(column), format: undefined }));
@@ -76,7 +91,7 @@
     if (!chart.dash) return {};
     const range = kinds.map((_, i) => charts.DASHES[i % charts.DASHES.length]);
     return { strokeDash: { field: "_d", type: "nominal", sort: null, scale: { domain: kinds, range },
-      legend: { ...legend, symbolType: "stroke", symbolSize: 500, title: null } } };
+      legend: kinds.length > 1 ? { ...legend, symbolType: "stroke", symbolSize: 500, title: null } : null } };
   }
 
   const shown = (value) => ({ condition: { param: "shown", value }, value: 0 });
@@ -163,8 +178,10 @@
     const scatter = chart.kind === "scatter";
     if (!scatter) {
       const line = { type: "line", style: chart.quiet ? "quiet" : "curve", clip: true };
+      // A curve breaks where a value has no place on the axis: a line across would show another value.
+      const gaps = frame.gaps.filter((gap) => !chart.facet || gap._f === data[0]?._f);
       const look = chart.quiet ? { detail: { field: "_s" }, color: { value: frame.theme.quiet } } : { ...channels, ...dashChannel(chart, legends.kinds, legends.dash), ...fade };
-      layers.push({ data: { values: data }, ...select, mark: line, encoding: { ...xy, ...look } });
+      layers.push({ data: { values: [...data, ...gaps] }, ...select, mark: line, encoding: { ...xy, ...look } });
     }
     const bands = data.filter((row) => row._low !== null && row._high !== null && row._high > row._low)
       .map((row) => ({ ...row, _low: Math.max(row._low, frame.y.ends[0]), _high: Math.min(row._high, frame.y.ends[1]) }));
@@ -198,7 +215,7 @@
       const low = Math.max(frame.x.ends[0], frame.y.ends[0]);
       const high = Math.min(frame.x.ends[1], frame.y.ends[1]);
       if (high > low) {
-        layers.push({ data: { values: [{ _x: low, _y: low }, { _x: high, _y: high }] }, mark: { type: "line", style: "reference", clip: true }, encoding: xy });
+        layers.push({ data: { values: [{ _x: low, _y: low }, { _x: high, _y: high }] }, mark: { type: "line", style: "reference", stroke: frame.theme.soft, clip: true }, encoding: xy });
       }
     }
     layers.push(...referenceLayers(chart, rows, frame, notes));
@@ -211,8 +228,9 @@
       const points = charts.beside(data.map((row) => ({ x: frame.x.pixel(row._x), y: frame.y.pixel(row._y), text: String(row[chart.label]) })),
         frame.width, frame.height, frame.theme).filter((p) => p.shown);
       const place = (value) => ({ field: value, type: "quantitative", scale: null });
-      layers.push({ data: { values: points }, mark: { type: "text", align: "left", baseline: "middle", style: "reference-label", fontSize: 11.5 },
-        encoding: { x: place("left"), y: place("middle"), text: { field: "text" } } });
+      const encoding = { x: place("left"), y: place("middle"), text: { field: "text" } };
+      const mark = { type: "text", align: "left", baseline: "middle", fontSize: 11.5 };
+      layers.push({ data: { values: points }, mark: { ...mark, style: "halo" }, encoding }, { data: { values: points }, mark: { ...mark, style: "reference-label" }, encoding });
     }
     return layers;
   }
@@ -247,7 +265,8 @@
     const title = chart.series_title ? charts.pretty(chart.series_title) : "";
     const colour = chart.quiet || named.length === 0 || !chart.series ? null : charts.legendOf(named.map((s) => s.label), title, width, theme);
     if (colour) colour.legend.values = named.map((s) => s.name);
-    const dashed = chart.dash ? kinds : theory.length > 0 ? [chart.reference_title || "prediction"] : [];
+    // One dash alone tells nothing apart and needs no legend.
+    const dashed = chart.dash ? (kinds.length > 1 ? kinds : []) : theory.length > 0 ? [chart.reference_title || "prediction"] : [];
     const dash = dashed.length > 0 ? charts.legendOf(dashed, "", width, theme) : null;
     const legends = { colour: colour?.legend ?? null, dash: dash?.legend ?? {}, kinds };
     const legendRows = (colour?.rows ?? 0) + (dash?.rows ?? 0);
@@ -261,9 +280,10 @@
     const height = Math.max(high - 46, 130, labelled.length * charts.LINE);
     const probe = charts.axisOf(chart.y, yEnds, height, { horizontal: false, theme });
     const inner = Math.max(120, Math.floor(room - probe.widest - 28 - 15 * probe.lines - margin));
-    const frame = { width: inner, height, theme, y: probe, x: charts.axisOf(chart.x, xEnds, inner, { horizontal: true, theme }) };
+    const frame = { width: inner, height, theme, gaps: read.gaps, y: probe, x: charts.axisOf(chart.x, xEnds, inner, { horizontal: true, theme }) };
     frame.labels = labelled.length > 0 ? endLabels(rows, styles, frame) : [];
     notes.push(...outsideNote(rows, frame.x, frame.y), ...bandNote(read.rows, frame.y));
+    if (chart.kind !== "scatter" && !chart.quiet && !chart.facet && !chart.dash) notes.push(...hiddenNote(rows, styles, frame));
 
     const switchable = !chart.facet && !chart.quiet && Boolean(legends.colour);
     const base = { autosize: { type: "pad" }, config: {}, usermeta: undefined };

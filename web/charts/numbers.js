@@ -56,6 +56,21 @@
     return ticks;
   }
 
+  // Which names of a grid have a label, at most `count`: of numbers the round ones, else every second, third, ...
+  function gridTicks(names, count) {
+    const numbers = names.map(Number);
+    if (names.length > count && numbers.every(Number.isFinite)) {
+      const span = Math.max(...numbers) - Math.min(...numbers);
+      for (let e = Math.floor(Math.log10(span)) - 2; 10 ** e <= span; ++e) {
+        for (const step of [10 ** e, 2 * 10 ** e, 5 * 10 ** e]) {
+          const round = names.filter((_, i) => Math.abs(numbers[i] / step - Math.round(numbers[i] / step)) < 1e-6);
+          if (round.length >= 3 && round.length <= count) return round;
+        }
+      }
+    }
+    return names.filter((_, i) => i % Math.max(1, Math.ceil(names.length / count)) === 0);
+  }
+
   // Powers of ten, every second or third of them if there are many; 1, 2 and 5 in between, or even
   // steps, if there are few.
   function logTicks(low, high, count) {
@@ -117,8 +132,10 @@
     const span = high - low || (log ? 1 : Math.abs(high) || 1);
     if (high === low) (low -= span / 2), (high += span / 2);
     const [lowest, highest] = [low, high];
+    // Data that hardly move, such as an exponent from 0.59 to 0.61, are not flattened by a line 5 % away.
+    const near = Math.max(1.3 * span, log ? 0 : 0.05 * Math.max(Math.abs(lowest), Math.abs(highest)));
     for (const x of lines.filter(usable).map(to)) {
-      if (x >= lowest - 1.3 * span && x <= highest + 1.3 * span) (low = Math.min(low, x)), (high = Math.max(high, x));
+      if (x >= lowest - near && x <= highest + near) (low = Math.min(low, x)), (high = Math.max(high, x));
     }
     const widen = (x, part) => {
       low = Math.min(low, Math.max(x, lowest - part * span));
@@ -129,11 +146,11 @@
     const room = pad * (high - low);
     const ends = [from(low - room), from(high + room)];
     // All data on one side of zero: the padding does not cross it.
-    if (!log && low >= 0 && ends[0] < 0) ends[0] = low === 0 ? -room / 2 : 0;
+    if (!log && low >= 0 && ends[0] < 0) ends[0] = low < 1e-3 * (high - low) ? -room / 2 : 0;
     if (min !== null && min !== undefined) ends[0] = min;
     if (max !== null && max !== undefined) ends[1] = max;
     return ends;
   }
 
-  Object.assign(charts, { powerText, numberText, pretty, linearTicks, logTicks, tickTexts, axisEnds });
+  Object.assign(charts, { powerText, numberText, pretty, linearTicks, logTicks, gridTicks, tickTexts, axisEnds });
 })();

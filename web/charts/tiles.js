@@ -126,7 +126,7 @@
     // Only so many labels that none covers the next: across, each is as wide as its text.
     const across = Math.max(...xs.map((x) => charts.textWidth(charts.pretty(x), charts.FONT, theme.font))) + 8;
     const axis = (names, title, room) => ({ labelAngle: 0, grid: false, ticks: false, domain: false, title,
-      values: names.filter((_, i) => i % Math.max(1, Math.ceil(room / cell)) === 0), labelOverlap: false });
+      values: charts.gridTicks(names, Math.max(1, Math.floor((cell * names.length) / room))), labelOverlap: false });
     const scale = chart.diverging ? { domain: relative ? [-1, 1] : [-largest.get(parts[0]), largest.get(parts[0])], domainMid: 0, interpolate: "rgb" }
       : { domain: [chart.value.min ?? Math.min(...inPart(null)), chart.value.max ?? Math.max(...inPart(null))], ...(chart.value.log ? { type: "log" } : {}) };
     const size = (part) => charts.numberText(largest.get(part), 3);
