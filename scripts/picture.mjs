@@ -1,5 +1,6 @@
 // node picture.mjs PAGE.html SELECTOR OUT.svg [PAGE.html SELECTOR OUT.svg ...]: charts of built pages as SVG, as the
-// page draws them on white, about 580 wide, so that words stay readable on a phone. Needs Chromium and the node modules of the browser tests (ESSCHER_NODE_MODULES).
+// page draws them on white: OUT.svg, about 580 wide, and OUT-narrow.svg for phones. Needs Chromium and the node modules
+// of the browser tests (ESSCHER_NODE_MODULES).
 import { createRequire } from "node:module";
 import { writeFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
@@ -8,7 +9,6 @@ const { chromium } = createRequire(process.env.ESSCHER_NODE_MODULES + "/")("play
 const jobs = process.argv.slice(2);
 const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM || "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu"] });
-const context = await browser.newContext({ viewport: { width: 640, height: 900 }, colorScheme: "light" });
 
 // The chart with a box of its own, on white; a chart of several parts is laid out by Vega as one.
 const drawn = (svg) => {
@@ -30,14 +30,19 @@ const drawn = (svg) => {
   return text.replace(/="[^"]*"/g, short);
 };
 
-for (let i = 0; i < jobs.length; i += 3) {
-  const [file, selector, out] = jobs.slice(i, i + 3);
-  const page = await context.newPage();
-  await page.goto(pathToFileURL(file).href);
-  await page.waitForSelector("html[data-ready=yes]", { timeout: 120000 });
-  const chart = page.locator(`${selector} svg`).first();
-  await chart.scrollIntoViewIfNeeded();
-  writeFileSync(out, (await chart.evaluate(drawn)) + "\n");
-  await page.close();
+// Widths of the window; a page of docs/ leaves 358 px to a picture on a phone of 390 px.
+for (const [width, ending] of [[640, ".svg"], [390, "-narrow.svg"]]) {
+  const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme: "light" });
+  for (let i = 0; i < jobs.length; i += 3) {
+    const [file, selector, out] = jobs.slice(i, i + 3);
+    const page = await context.newPage();
+    await page.goto(pathToFileURL(file).href);
+    await page.waitForSelector("html[data-ready=yes]", { timeout: 120000 });
+    const chart = page.locator(`${selector} svg`).first();
+    await chart.scrollIntoViewIfNeeded();
+    writeFileSync(out.replace(/\.svg$/, ending), (await chart.evaluate(drawn)) + "\n");
+    await page.close();
+  }
+  await context.close();
 }
 await browser.close();

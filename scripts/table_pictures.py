@@ -17,7 +17,8 @@ import re
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
 PEER = re.compile(r"^(.+?) [\d.]+ \([\d.]+\): ([\d.]+) times$")
-ROW = 21  # pixels of a row of a picture
+ROW, LINE = 21, 12  # pixels of a row of a picture, and of another line of its name
+SHORT = 24  # letters of a name that has one line, so that a phone has room for the points
 
 
 def split(line):
@@ -41,12 +42,31 @@ def read_rows(text, head, after=""):
     return rows
 
 
+def in_lines(name):
+    """A long name in two lines, cut at the comma or blank nearest to its middle.
+
+    >>> in_lines("1024 queries, n = 4096, d = 16"), in_lines("sup over queries")
+    ('1024 queries,\\nn = 4096, d = 16', 'sup over queries')
+    """
+    cuts = [found.start() for found in re.finditer(r"(?<=,) | (?!= )(?<!= )", name)]
+    if len(name) <= SHORT or not cuts:
+        return name
+    at = min(cuts, key=lambda cut: abs(cut - len(name) / 2))
+    return name[:at] + "\n" + name[at + 1:]
+
+
 def dots(values, x, y, kind, height, rules):
     """A picture of points: one line per name, one colour and shape per kind, rules across all lines."""
-    row = {"field": y, "type": "nominal", "sort": None, "title": None, "axis": {"labelLimit": 360, "grid": True}}
-    key = {"field": kind, "type": "nominal", "sort": None, "legend": {"title": None, "orient": "top"}}
+    values = [{**value, y: in_lines(value[y])} for value in values]
+    step = ROW + LINE * any("\n" in value[y] for value in values)
+    axis = {"labelLimit": 360, "grid": True, "labelExpr": "split(datum.label, '\\n')"}
+    row = {"field": y, "type": "nominal", "sort": None, "title": None, "axis": axis}
+    kinds = len({value[kind] for value in values})
+    legend = {"title": None, "orient": "top", "columns": kinds if kinds < 3 else 1}
+    key = {"field": kind, "type": "nominal", "sort": None, "legend": legend}
     return {
-        "$schema": SCHEMA, "width": 320, "height": ROW * height, "data": {"values": values},
+        "$schema": SCHEMA, "width": "container", "autosize": {"type": "fit-x", "contains": "padding"},
+        "height": step * height, "data": {"values": values},
         "layer": [*rules, {"mark": {"type": "point", "filled": True, "size": 70, "opacity": 0.9},
                            "encoding": {"x": x, "y": row, "color": key, "shape": key}}],
     }

@@ -1,5 +1,5 @@
 // node site.mjs SITE: the pages of the documentation in Chromium, as a reader sees them on a desk and on a phone, light and
-// dark: nothing sticks out, no line of code is cut, every picture is there, the search finds, nothing is asked of another
+// dark: nothing sticks out, no line of code is cut, every picture is there and a chart can be read, the search finds, nothing is asked of another
 // host. Prints "N passed, M failed".
 import { createReadStream, existsSync, readdirSync, statSync } from "node:fs";
 import { createServer } from "node:http";
@@ -43,12 +43,16 @@ for (const [width, colorScheme] of [[1400, "light"], [390, "dark"]]) {
       wide: document.documentElement.scrollWidth - document.documentElement.clientWidth,
       cut: [...document.querySelectorAll(".code.input pre")].filter((pre) => pre.scrollWidth > pre.clientWidth + 1).map((pre) => pre.textContent.slice(0, 50)),
       lost: [...document.images].filter((image) => !(image.complete && image.naturalWidth > 0)).map((image) => image.src),
+      small: [...document.querySelectorAll("article > p img")].filter((image) => /\.svg$/.test(image.currentSrc) && (image.clientWidth < (image.closest("picture") ? 0.9 : 0.6) * image.naturalWidth || image.getBoundingClientRect().right > document.documentElement.clientWidth + 1)).map((image) => image.currentSrc),
+      bars: (document.querySelector("article").innerText.match(/.{0,20}\\\|.{0,20}/g) ?? []).filter((text) => !text.includes("grep")),
       unset: [...document.querySelectorAll(".formula")].filter((formula) => !formula.querySelector(".katex math")).length,
       paper: getComputedStyle(document.body).backgroundColor,
     }));
     check(`${at}: nothing sticks out`, seen.wide <= 0, `${seen.wide} px`);
     check(`${at}: code is not cut`, seen.cut.length === 0, JSON.stringify(seen.cut));
     check(`${at}: pictures are there`, seen.lost.length === 0, JSON.stringify(seen.lost));
+    check(`${at}: no escaped bar is seen`, seen.bars.length === 0, JSON.stringify(seen.bars));
+    check(`${at}: charts are neither cut nor too small to read`, seen.small.length === 0, JSON.stringify(seen.small));
     check(`${at}: formulas are set`, seen.unset === 0, String(seen.unset));
     check(`${at}: the paper is ${colorScheme}`, (colorScheme === "dark") === (seen.paper === "rgb(18, 23, 30)"), seen.paper);
   }

@@ -130,13 +130,26 @@ def on_page_markdown(markdown, page, **_):
     return markdown
 
 
+def for_phones(image: re.Match) -> str:
+    """The image, with the narrow picture that scripts/pictures put beside it for phones."""
+    narrow = f"images/{image[1]}-narrow.svg"
+    if not (HERE.parents[1] / "docs" / narrow).exists():
+        return image[0]
+    place = re.search(r'src="([^"]*)images/', image[0])[1]
+    return f'<picture><source media="(max-width: 36rem)" srcset="{place}{narrow}">{image[0]}</picture>'
+
+
 def on_page_content(content, page, **_):
     code, maths, _ = pages[page.file.src_path]
     content = re.sub(r"<p>⟦c(\d+)⟧</p>", lambda m: code[int(m[1])], content)
     # The search index reads this: the TeX of a formula can be searched for.
     content = re.sub(r"⟦(\d+)⟧", lambda m: f'<span class="tex">⟦{m[1]}⟧{html.escape(maths[int(m[1])].tex)}</span>', content)
-    # A browser breaks a line after a hyphen, also after those of --out; what is short stays in one piece.
+    content = re.sub(r'<img [^>]*src="[^"]*images/([^"]+)\.svg"[^>]*/?>', for_phones, content)
+    # A browser breaks a line after a hyphen, also after those of --out; what is short stays in one piece, a 2e-08 in a table too.
     content = re.sub(r"<code>([^<]{1,28})</code>", r'<code class="short">\1</code>', content)
+    # In a table of Markdown a bar inside code is written \|, as GitHub reads it.
+    content = re.sub(r"<code[^>]*>[^<]*</code>", lambda m: m[0].replace("\\|", "|"), content)
+    content = re.sub(r"<td>([^<]{1,14})</td>", r'<td class="short">\1</td>', content)
     return content.replace("<table>", '<div class="table"><table>').replace("</table>", "</table></div>")
 
 
