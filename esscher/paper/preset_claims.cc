@@ -32,7 +32,7 @@ void ends_at_gamma(Subject& s, const FlowRecord& flow, const LinearRegressionTas
   const Index d = task.dim;
   const Matrix expected = best.r(d) * best.U.topLeftCorner(d, d);
   const Matrix found = effective(flow.summary, d);
-  s.below("the flow ends at b A = Gamma_N^-1: relative distance",
+  s.below("the flow ends at b A = Γ_N⁻¹: relative distance",
           (found - expected).norm() / expected.norm(), 1e-4);
 }
 
@@ -41,12 +41,11 @@ void audit(Subject& s) {
   problem.kinds = {ModelKind::linear};
   const CompareResult found = assemble_twins(compute_here(twin_cells(problem)));
   const LinearRegressionTask task = s.task();
-  s.below("at L = infinity the flow ends with risk 0", found.twins.at(0).limiting_risk.value(),
-          1e-9);
+  s.below("at L = ∞ the flow ends with risk 0", found.twins.at(0).limiting_risk.value(), 1e-9);
   for (std::size_t i = 1; i < found.twins.size(); ++i) {
     const Length L = found.twins[i].L.value();
     const double expected = linear_risk(task, block_optimum(task, L), L);
-    s.equal("linear attention ends at the risk of Gamma_N, L = " + L.text(),
+    s.equal("linear attention ends at the risk of Γ_N, L = " + L.text(),
             found.twins[i].limiting_risk.value(), expected, 1e-6);
   }
   s.equal("gaps of gradients fall like 1/L: ratio from L = 10 to 100",
@@ -217,7 +216,7 @@ void ahn(Subject& s) {
   const Index d = task.dim;
   const Matrix expected = best.r(d) * best.U.topLeftCorner(d, d);
   const Matrix found = end.r(d) * end.U.topLeftCorner(d, d);
-  s.below("training ends at b A = Gamma_N^-1, a preconditioned step: relative distance",
+  s.below("training ends at b A = Γ_N⁻¹, a preconditioned step: relative distance",
           (found - expected).norm() / expected.norm(), 0.05);
   const double least = linear_risk(task, best, s.length());
   s.equal("and at the risk of that step", linear_risk(task, end, s.length()), least, 0.01 * least);
@@ -235,7 +234,7 @@ void zfb(Subject& s) {
   const double base = linear_risk(task, end, s.length());
   s.equal("a task shift of factor 4 multiplies the risk by 4",
           linear_risk(s.task({"task.task_variance=4"}), end, s.length()) / base, 4, 1e-9);
-  s.above("under covariate shift the risk stays with 10^6 tokens",
+  s.above("under covariate shift the risk stays with 10⁶ tokens",
           linear_risk(s.task({"task.prompt_cov=2.0", "task.query_cov=2.0"}), end, Length(1000000)),
           0.1);
   s.no_number("risks under shifts, for which the source has formulas");

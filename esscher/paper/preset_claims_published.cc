@@ -129,11 +129,11 @@ void bohbot_moments(Subject& s) {
   const double H = std::sqrt(kHeadDim) * sharp.horizon;
   for (std::size_t i = 0; i < 2; ++i) {
     const std::string who = std::string(name(smooth.fits[i].moment)) + " of the outputs";
-    s.equal(who + " converges like n^-1/2 at the smallest of 12 scales: slope",
+    s.equal(who + " converges like n^(−1/2) at the smallest of 12 scales: slope",
             smooth.fits[i].slope, -0.5, 6 * smooth.fits[i].std_error);
     s.above(who + " converges more slowly at the largest: slope, less 3 standard errors",
             sharp.fits[i].slope - 3 * sharp.fits[i].std_error, smooth.fits[i].slope);
-    s.below(who + " converges faster than n^-1/(2(1+H^2)) at their H there: slope",
+    s.below(who + " converges faster than n^(−1/(2(1 + H²))) at their H there: slope",
             sharp.fits[i].slope, -0.5 / (1 + H * H));
   }
 }
@@ -180,8 +180,8 @@ void proportional_limit(Subject& s) {
   const LinearRegressionTask task = s.task();
   const double d = static_cast<double>(task.dim), L = static_cast<double>(s.length().count());
   const double rho = task.noise_variance, x = (1 + rho) * d / L;
-  s.equal("the flow ends at rho + (x + 1/L)/(1 + x + 1/L): twice its risk",
-          2 * s.flow().summary.risk, rho + (x + 1 / L) / (1 + x + 1 / L), 1e-6);
+  s.equal("the flow ends at ρ + (x + 1/L)/(1 + x + 1/L): twice its risk", 2 * s.flow().summary.risk,
+          rho + (x + 1 / L) / (1 + x + 1 / L), 1e-6);
   const auto gap = [&](Index dim) {
     return finite_size(dim, L / d, rho) - proportional_error(1e9, L / d, kInfinity, rho);
   };
@@ -190,12 +190,12 @@ void proportional_limit(Subject& s) {
       gap(50) / gap(100), 2, 0.02);
   const int repeats = s.is_full() ? 64 : 16;
   for (const double kappa : {0.0, 0.5}) {
-    const std::string tasks = kappa > 0 ? ", kappa = 0.5" : ", fresh tasks";
+    const std::string tasks = kappa > 0 ? ", κ = 0.5" : ", fresh tasks";
     for (const double tau : {0.5, 2.0}) {
       const Estimate small = relative_gap(8, tau, kappa, repeats, s.seed());
       const Estimate large = relative_gap(16, tau, kappa, repeats, s.seed());
       const std::string who =
-          "fits to tau = " + std::string(tau < 1 ? "0.5" : "2") + tasks +
+          "fits to τ = " + std::string(tau < 1 ? "0.5" : "2") + tasks +
           " approach e_ICL: relative gap at d = 16, and 3 errors, against d = 8";
       s.below(who, std::abs(large.value) + 3 * large.std_error, small.value);
     }
@@ -203,7 +203,7 @@ void proportional_limit(Subject& s) {
   const auto at = [&](double tau) {
     return mean_fit({.dim = 16, .alpha = 10, .tau = tau, .rho = 0.01}, repeats, s.seed()).value;
   };
-  s.above("double descent: the error peaks at tau = 1, over twice that at tau = 0.5", at(1.0),
+  s.above("double descent: the error peaks at τ = 1, over twice that at τ = 0.5", at(1.0),
           2 * at(0.5));
 }
 

@@ -33,12 +33,12 @@ void equiangular_scale(Subject& s) {
   const double n = longest_of(tokens);
   for (const double gamma : tokens.gamma) {
     const EquiangularRow row = equiangular_row(n, tokens.rho, gamma);
-    s.equal("the inner product of new tokens has its limit, gamma = " + brief(gamma),
-            row.inner_product, row.predicted_inner_product, 1e-3);
+    s.equal("the inner product of new tokens has its limit, γ = " + brief(gamma), row.inner_product,
+            row.predicted_inner_product, 1e-3);
   }
   const EquiangularRow at = equiangular_row(n, tokens.rho, 1);
-  s.equal("a token weighs one half on itself at gamma = 1/(1 - rho)", at.boundary,
-          at.predicted_boundary, 1e-3);
+  s.equal("a token weighs one half on itself at γ = 1/(1 − ρ)", at.boundary, at.predicted_boundary,
+          1e-3);
   s.no_number("how fast the limits are reached, and what several layers do");
 }
 
@@ -48,19 +48,18 @@ void sphere_scale_is_critical(Subject& s) {
   double few = std::numeric_limits<double>::infinity(), many = 0;
   for (const double kappa : tokens.kappa) {
     const SphereRow row = sphere_row(n, tokens.dim, kappa);
-    s.equal("E sum omega^2 has its limit, kappa = " + brief(kappa), row.H, row.predicted_H, 1e-4);
+    s.equal("E Σω² has its limit, κ = " + brief(kappa), row.H, row.predicted_H, 1e-4);
     few = std::min(few, kappa);
     many = std::max(many, kappa);
   }
-  s.above("one token has most of the weight where few are in reach: E sum omega^2",
+  s.above("one token has most of the weight where few are in reach: E Σω²",
           sphere_row(n, tokens.dim, few).H, 0.9);
-  s.below("many share it where many are in reach: E sum omega^2", sphere_row(n, tokens.dim, many).H,
-          0.05);
+  s.below("many share it where many are in reach: E Σω²", sphere_row(n, tokens.dim, many).H, 0.05);
   const double small = 1e4, large = 1e12;
   const auto scale = [&](double at) {
     return std::log(sphere_scale(at, tokens.dim, half_kappa(at, tokens.dim)));
   };
-  s.equal("the beta at which E sum omega^2 is one half grows like n^(2/(d-1)): exponent",
+  s.equal("the β at which E Σω² is one half grows like n^(2/(d − 1)): exponent",
           (scale(large) - scale(small)) / std::log(large / small),
           2 / static_cast<double>(tokens.dim - 1), 1e-3);
   s.no_number("the limiting laws of single weights and of the output");

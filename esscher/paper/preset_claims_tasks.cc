@@ -86,7 +86,7 @@ void sign_labels(Subject& s) {
   const Estimate found = risk_of(p, Length::infinity());
   const double by_hand =
       0.5 - v * 2 / pi * std::atan(u) + v * v / pi * std::asin(u * u / (1 + u * u));
-  s.equal("an infinite prompt predicts v erf(u h/sqrt 2): risk by hand", found.value, by_hand,
+  s.equal("an infinite prompt predicts v erf(u h/√2): risk by hand", found.value, by_hand,
           tolerance(found));
   s.below("that is below every linear head, (1 - 2/pi)/2", found.value, 0.5 - 1 / pi);
   s.no_number("no source prints a risk for this task");
@@ -95,7 +95,7 @@ void sign_labels(Subject& s) {
 void hermite_labels(Subject& s) {
   const LayerProblem p = problem_of(s);
   const Estimate found = risk_of(p, Length::infinity());
-  s.equal("an infinite prompt predicts v u^2 h^2/sqrt 2: risk at v u^2 = 2/3", found.value, 1.0 / 6,
+  s.equal("an infinite prompt predicts v u² h²/√2: risk at v u² = 2/3", found.value, 1.0 / 6,
           tolerance(found));
   LayerProblem linear = p;
   linear.layer.heads.at(0).kind = ModelKind::linear;
@@ -114,7 +114,7 @@ void is_bayes_in_the_limit(Subject& s, const std::string& who) {
   const LayerProblem p = problem_of(s);
   const Estimate found = risk_of(p, Length::infinity());
   const ReferenceRisks best = references_of(p, Length::infinity());
-  s.equal(who + " is Bayes at L = infinity: risk", found.value, best.bayes.value,
+  s.equal(who + " is Bayes at L = ∞: risk", found.value, best.bayes.value,
           std::max(6 * std::hypot(found.std_error, best.bayes.std_error), 1e-9));
   s.above("the best affine map of the query is not", best.affine.value, 1.01 * best.bayes.value);
 }
@@ -148,7 +148,7 @@ void denoised_by_one(Subject& s) {
     p.layer.heads.at(0).V(0, 0) = v;
     least = std::min(least, risk_of(p, Length::infinity()).value);
   }
-  s.above("with gamma = xi/2 its least risk over V is above Bayes by more than 1 %", least,
+  s.above("with γ = ξ/2 its least risk over V is above Bayes by more than 1 %", least,
           1.01 * bayes);
   numbers_are_ours(s);
 }
@@ -255,7 +255,7 @@ void denoised_sphere(Subject& s) {
   }
   const Estimate part = kept.estimate(Engine::direct);
   s.above(
-      "its error per coordinate of R^16, less 3 errors, is on the axis that the released code "
+      "its error per coordinate of R¹⁶, less 3 errors, is on the axis that the released code "
       "draws, from 0.026",
       (1 - part.value - 3 * part.std_error) / 16, 0.026);
   s.below("and below that of no prediction, 1/16", (1 - part.value + 3 * part.std_error) / 16,
