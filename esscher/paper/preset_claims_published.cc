@@ -129,11 +129,11 @@ void bohbot_moments(Subject& s) {
   const double H = std::sqrt(kHeadDim) * sharp.horizon;
   for (std::size_t i = 0; i < 2; ++i) {
     const std::string who = std::string(name(smooth.fits[i].moment)) + " of the outputs";
-    s.equal(who + " converges like n^(−1/2) at the smallest of 12 scales: slope",
-            smooth.fits[i].slope, -0.5, 6 * smooth.fits[i].std_error);
+    s.equal(who + " converges like 1/√n at the smallest of 12 scales: slope", smooth.fits[i].slope,
+            -0.5, 6 * smooth.fits[i].std_error);
     s.above(who + " converges more slowly at the largest: slope, less 3 standard errors",
             sharp.fits[i].slope - 3 * sharp.fits[i].std_error, smooth.fits[i].slope);
-    s.below(who + " converges faster than n^(−1/(2(1 + H²))) at their H there: slope",
+    s.below(who + " converges with more than the exponent 1/(2(1 + H²)) at their H there: slope",
             sharp.fits[i].slope, -0.5 / (1 + H * H));
   }
 }

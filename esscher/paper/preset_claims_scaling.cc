@@ -59,7 +59,7 @@ void sphere_scale_is_critical(Subject& s) {
   const auto scale = [&](double at) {
     return std::log(sphere_scale(at, tokens.dim, half_kappa(at, tokens.dim)));
   };
-  s.equal("the β at which E Σω² is one half grows like n^(2/(d − 1)): exponent",
+  s.equal("the β at which E Σω² is one half grows like n to the power 2/(d − 1): exponent",
           (scale(large) - scale(small)) / std::log(large / small),
           2 / static_cast<double>(tokens.dim - 1), 1e-3);
   s.no_number("the limiting laws of single weights and of the output");
