@@ -173,7 +173,7 @@ def preset(name: str) -> Preset:
 
     >>> import esscher as es
     >>> print(es.preset("bohbot-rates").expected)
-    slope -1 of the mean squared error in the bulk regime, flatter when lambda_max passes 1/2
+    slope −1 of the mean squared error in the bulk regime, flatter when λ_max passes 1/2
     """
     for found in presets():
         if found.name == name:
