@@ -31,8 +31,8 @@ def test_functions_of_torch_do_the_same():
         et.Trainer(None, TASK, 10, batch_size=3)
     with pytest.raises(es.ArgumentError, match="Trainer: length is 20.5, expected an integer"):
         et.Trainer(None, TASK, 20.5)
-    with pytest.raises(es.CapabilityError, match="a PoolTask is not served; expected regression"):
-        et.Trainer(None, es.PoolTask(np.eye(2)), 20)
+    with pytest.raises(es.CapabilityError, match="softmax heads and the squared loss"):
+        et.Trainer(None, es.PoolTask(np.eye(2)), 20, kind="linear")
     assert dir(et) == sorted(et.__all__)
     with pytest.raises(TypeError, match="did you mean 'draws'"):
         et.risk(TASK, None, None, 10, samples=1)
@@ -84,7 +84,7 @@ def test_lengths_inside_a_graph():
         for wrong in (31.6, "100"):
             with pytest.raises(es.ArgumentError, match=f"{f.__name__}: length is {wrong!r}, expected an integer"):
                 f(MU, z, wrong, U=U)
-    with pytest.raises(es.ArgumentError, match="universal: L is 10.5"):
+    with pytest.raises(es.ArgumentError, match="universal: length is 10.5"):
         et.universal(10.5, torch.tensor(1.0))
 
 
