@@ -2,19 +2,19 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "esscher/risk/detail/head_lanes.h"
 #include "esscher/simd/detail/dispatch.h"
 #include "esscher/task/token_lanes.h"
-#include "hwy/aligned_allocator.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "esscher/risk/head_sums.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 // After foreach_target.h, so that each target gets its own body.
+#include "esscher/risk/head_block-inl.h"
 #include "esscher/simd/exp2-inl.h"
-#include "esscher/task/token_lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace esscher::HWY_NAMESPACE {
@@ -176,9 +176,8 @@ HWY_INLINE void add_sums(const TokenBlock& block, BlockSums& sums, double* means
 struct HeadBuffers {
   HeadBuffers(std::size_t H, std::size_t D, std::size_t block)
       : lanes(hn::Lanes(DF32())),
-        memory(hwy::AllocateAligned<float>((2 * H * D + H + 3 * block * D + 3 + 2 * block + D) *
-                                           lanes)),
-        tilts(memory.get()),
+        memory((2 * H * D + H + 3 * block * D + 3 + 2 * block + D) * lanes * sizeof(float)),
+        tilts(memory.as<float>()),
         reads(tilts + H * D * lanes),
         tops(reads + H * D * lanes),
         u(tops + H * lanes),
@@ -188,7 +187,7 @@ struct HeadBuffers {
         below(values + block * lanes) {}
 
   std::size_t lanes;
-  hwy::AlignedFreeUniquePtr<float[]> memory;
+  Scratch memory;
   float *tilts, *reads, *tops, *u, *work, *weights, *values, *below;
 };
 
@@ -239,28 +238,13 @@ HWY_INLINE void add_head(const TokenBlock& block, Index h, std::size_t o, HeadBu
   }
 }
 
-// Rounds rows of doubles, times `unit`, to rows of floats.
-HWY_INLINE void round_rows(const double* from, double unit, std::size_t count, std::size_t lanes,
-                           float* to) {
-  const DF64 d;
-  const hn::Rebind<float, DF64> half;
-  const VF64 scale = hn::Set(d, unit);
-  for (std::size_t i = 0; i < count; ++i) {
-    for (std::size_t j = 0; j < lanes; j += hn::Lanes(d)) {
-      const VF64 x = hn::Mul(scale, hn::LoadU(d, from + i * kTrainLanes + j));
-      hn::StoreU(hn::DemoteTo(half, x), half, to + i * lanes + j);
-    }
-  }
-}
-
 // Prompts first + o .. first + o + lanes - 1.
 template <bool softmax>
 void sum_vector(const WhiteTokens& law, std::int64_t L, const Stream& tokens, Index first,
                 std::size_t o, HeadBuffers& buffers, HeadRows& rows) {
   const DF32 df;
   const std::size_t lanes = buffers.lanes;
-  const auto d = static_cast<std::size_t>(rows.dim());
-  const std::size_t D = d + 1;
+  const auto D = static_cast<std::size_t>(rows.dim()) + 1;
   const auto H = static_cast<std::size_t>(rows.heads());
   const double unit = softmax ? 1.4426950408889634 : 1.0;  // scores in base 2
   round_rows(rows.tilt(0, 0) + o, unit, H * D, lanes, buffers.tilts);
@@ -270,19 +254,11 @@ void sum_vector(const WhiteTokens& law, std::int64_t L, const Stream& tokens, In
   }
   const auto K = static_cast<std::size_t>(law.components);
   if (K > 1) round_rows(law.below + o, 1, K - 1, lanes, buffers.below);
-  std::uint64_t first_block[hn::MaxLanes(DF32()) + 1] = {};  // start_sequences reads pairs
-  for (std::size_t j = 0; j < lanes; ++j) {
-    first_block[j] = static_cast<std::uint64_t>(first) + o + j;
-  }
-  Sfc32 state = start_sequences(tokens, first_block);
+  Sfc32 state = start_prompts(tokens, first, o);
   const std::int64_t most = tokens_per_block(rows.dim());
   for (std::int64_t left = L; left > 0; left -= most) {
     const auto now = static_cast<std::size_t>(std::min(left, most));
-    if (K > 0) {
-      next_mixture(state, now, D - K, K, buffers.below, buffers.u, buffers.work);
-    } else {
-      next_tokens(law.features, state, now, d, buffers.u, buffers.work);
-    }
+    next_white(law, state, now, D, buffers.below, buffers.u, buffers.work);
     const TokenBlock block{.u = buffers.u,
                            .tokens = now,
                            .D = D,
@@ -313,8 +289,17 @@ namespace esscher {
 
 HWY_EXPORT(sum_lanes);
 
+// In place of std::fill_n, which stores one number at a time.
+void HeadRows::set_to_zero(Index first, Index rows) {
+  std::memset(row(first), 0, static_cast<std::size_t>(rows * kTrainLanes) * sizeof(double));
+}
+
 HeadRows::HeadRows(Index d, Index heads)
-    : d_(d), heads_(heads), memory_(static_cast<std::size_t>(count(d, heads) * kTrainLanes), 0.0) {}
+    : d_(d),
+      heads_(heads),
+      memory_(static_cast<std::size_t>(count(d, heads) * kTrainLanes) * sizeof(double)) {
+  set_to_zero(0, count(d, heads));
+}
 
 void head_sums(const WhiteTokens& law, ModelKind kind, std::int64_t L, const Stream& tokens,
                Index first, Index count, HeadRows& rows) {

@@ -1,6 +1,8 @@
 #include "esscher/risk/layer_batch.h"
 
 #include <algorithm>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,16 +30,20 @@ LayerBatch::LayerBatch(ContextTask task, Length length, Index prompts, bool half
   if (!length.is_infinite() && !lanes_) check_prompt_memory(task_, length, 1);
 }
 
-double LayerBatch::add(const Layer& layer, const Stream& stream, Index first, Index count,
-                       Layer& gradient) const {
-  std::vector<LanePrompt> prompts;
+// One node after the other, at addresses of their own.
+double LayerBatch::add_nodes(const Layer& layer, const Stream& stream, Index first, Index count,
+                             Layer& gradient) const {
+  std::vector<std::shared_ptr<const SharedMixture>> laws;
+  Matrix queries(task_.token_dim, count), targets(task_.out_dim, count);
   double loss = 0;
-  for (Index i = first; i < first + count; ++i) {
-    const Stream own = stream.split(0).split(static_cast<std::uint64_t>(i));
-    ContextNode node = draw_node(task_, own.split(0));
-    Vector target = task_.target(node, own.split(1));
+  for (Index j = 0; j < count; ++j) {
+    const Stream own = stream.split(0).split(static_cast<std::uint64_t>(first + j));
+    const ContextNode node = draw_node(task_, own.split(0));
+    const Vector target = task_.target(node, own.split(1));
     if (lanes_) {
-      prompts.push_back({std::move(node), std::move(target)});
+      laws.push_back(node.tokens->shared());
+      queries.col(j) = node.query;
+      targets.col(j) = target;
       continue;
     }
     const AnyMeasure& law = node.tokens->measure();
@@ -46,8 +52,28 @@ double LayerBatch::add(const Layer& layer, const Stream& stream, Index first, In
     loss += layer_error(layer, tokens, node.query, target, &gradient, task_.loss);
   }
   if (!lanes_) return loss;
-  return add_mixture_lanes(layer, prompts, length_.count(), stream.split(1), first, task_.loss,
-                           gradient);
+  return add_mixture_lanes(layer, {LaneLaws(laws), queries, targets}, length_.count(),
+                           stream.split(1), first, task_.loss, gradient);
+}
+
+// All draws at once.
+double LayerBatch::add_draws(const Layer& layer, const Stream& stream, Index first, Index count,
+                             Layer& gradient) const {
+  const SideBySide& sides = *task_.side_by_side;
+  SideBySide::Draws draws = sides.draw(stream.split(0), first, count);
+  if (lanes_) {
+    return add_mixture_lanes(
+        layer, {LaneLaws(sides, draws.means), std::move(draws.queries), std::move(draws.targets)},
+        length_.count(), stream.split(1), first, task_.loss, gradient);
+  }
+  double loss = 0;
+  std::optional<TokenLaw> law;
+  for (Index j = 0; j < count; ++j) {
+    if (!law || !task_.fixed_law) law.emplace(sides.law(draws, j));
+    loss += layer_error(layer, law->measure(), draws.queries.col(j), draws.targets.col(j),
+                        &gradient, task_.loss);
+  }
+  return loss;
 }
 
 LayerLoss LayerBatch::operator()(const Layer& layer, const Stream& stream) const {
@@ -57,7 +83,9 @@ LayerLoss LayerBatch::operator()(const Layer& layer, const Stream& stream) const
   parallel_for(blocks, [&](std::int64_t block) {
     const Index first = block * kBlock;
     LayerLoss& part = parts[static_cast<std::size_t>(block)];
-    part.loss = add(layer, stream, first, std::min(kBlock, prompts_ - first), part.gradient);
+    const Index count = std::min(kBlock, prompts_ - first);
+    part.loss = task_.side_by_side ? add_draws(layer, stream, first, count, part.gradient)
+                                   : add_nodes(layer, stream, first, count, part.gradient);
   });
   LayerLoss out{0, layer.zero()};
   for (const LayerLoss& part : parts) {

@@ -25,17 +25,21 @@ class LayerBatch {
   // CapabilityError if a prompt has to fit into memory and does not.
   LayerBatch(ContextTask task, Length length, Index prompts, bool half);
 
-  // A pure function of (layer, stream), with the same bits for any number of threads. The law and
-  // query of prompt i are draw_node of stream.split(0).split(i).split(0), its target is drawn from
-  // .split(1); lanes read their tokens from stream.split(1), others from .split(2).
+  // A pure function of (layer, stream), with the same bits for any number of threads. Laws, queries
+  // and targets do not depend on the length. Tasks that draw side by side (task/side_by_side.h) read
+  // them from stream.split(0). Of others the law and query of prompt i are draw_node of
+  // stream.split(0).split(i).split(0), and its target is drawn from .split(1). Lanes read their
+  // tokens from stream.split(1), others from stream.split(0).split(i).split(2).
   [[nodiscard]] LayerLoss operator()(const Layer& layer, const Stream& stream) const;
 
   [[nodiscard]] bool has_lanes() const { return lanes_; }
 
  private:
-  // Half the squared errors of prompts first .. first + count - 1; the gradient is added.
-  double add(const Layer& layer, const Stream& stream, Index first, Index count,
-             Layer& gradient) const;
+  // Losses of prompts first .. first + count - 1, summed; the gradient is added.
+  double add_nodes(const Layer& layer, const Stream& stream, Index first, Index count,
+                   Layer& gradient) const;
+  double add_draws(const Layer& layer, const Stream& stream, Index first, Index count,
+                   Layer& gradient) const;
 
   ContextTask task_;
   Length length_;

@@ -1,72 +1,28 @@
 #include "esscher/risk/detail/layer_lanes.h"
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "esscher/risk/detail/head_lanes.h"
+#include "esscher/risk/detail/head_visits.h"
+#include "esscher/simd/gemm.h"
 
 namespace esscher {
 namespace {
 
-// The laws of up to kTrainLanes prompts, side by side.
-struct LaneLaws {
-  Matrix G;  // [D (D + K),kTrainLanes], entry (i, k) of a prompt in row i (D + K) + k
-  std::vector<double> below;  // [K - 1,kTrainLanes]
-  Index D, K = 1;
+// A product with at least one factor of kTrainLanes columns or rows. Eigen takes longer for those.
+Matrix product(const MatrixView& A, const MatrixView& B) {
+  Matrix out = Matrix::Zero(A.rows(), B.cols());
+  add_product(A, B, out);
+  return out;
+}
 
-  explicit LaneLaws(std::span<const LanePrompt> prompts)
-      : D(prompts.front().node.tokens->shared()->dim()) {
-    for (const LanePrompt& prompt : prompts) {
-      K = std::max(K, prompt.node.tokens->shared()->count());
-    }
-    G = Matrix::Zero(D * width(), kTrainLanes);
-    below.assign(static_cast<std::size_t>((K - 1) * kTrainLanes), 1.0);
-    Matrix cov, F;  // factors are kept from prompt to prompt
-    for (std::size_t j = 0; j < prompts.size(); ++j) {
-      const auto law = prompts[j].node.tokens->shared();
-      if (cov.size() == 0 || law->cov != cov) {
-        cov = law->cov;
-        F = psd_factor("layer", "covariance of the tokens", cov);
-      }
-      add(*law, F, j);
-    }
-  }
-
-  [[nodiscard]] Index width() const { return D + K; }
-
-  // G't for t [D,kTrainLanes], and G u for u [D + K,kTrainLanes].
-  void add_back(const Matrix& t, Eigen::Ref<Matrix> out) const {
-    for (Index i = 0; i < D; ++i) {
-      for (Index k = 0; k < width(); ++k) {
-        out.row(k).array() += G.row(i * width() + k).array() * t.row(i).array();
-      }
-    }
-  }
-  [[nodiscard]] Matrix image(const MatrixView& u) const {
-    Matrix out = Matrix::Zero(D, kTrainLanes);
-    for (Index i = 0; i < D; ++i) {
-      for (Index k = 0; k < width(); ++k) {
-        out.row(i).array() += G.row(i * width() + k).array() * u.row(k).array();
-      }
-    }
-    return out;
-  }
-
- private:
-  void add(const SharedMixture& law, const Matrix& F, std::size_t j) {
-    const auto lane = static_cast<Index>(j);
-    for (Index i = 0; i < D; ++i) {
-      for (Index k = 0; k < F.cols(); ++k) G(i * width() + k, lane) = F(i, k);
-      for (Index k = 0; k < law.count(); ++k) G(i * width() + D + k, lane) = law.means(k, i);
-    }
-    double sum = 0;
-    for (Index k = 0; k + 1 < law.count(); ++k) {
-      sum += law.weights[k];
-      below[static_cast<std::size_t>(k * kTrainLanes) + j] = sum;
-    }
-  }
+// Which tokens are drawn.
+struct LaneTokens {
+  std::int64_t L;
+  const Stream& stream;
+  Index first, count;
 };
 
 // The heads of one kind on all prompts. Matrices have kTrainLanes columns, one per prompt and then
@@ -82,30 +38,59 @@ class KindLanes {
 
   [[nodiscard]] const std::vector<std::size_t>& heads() const { return heads_; }
 
-  // Sums over the tokens of `count` prompts with tilts U_h times `queries` [D,kTrainLanes] and reads
-  // V_h' times `misses` [m,kTrainLanes].
-  void sum(std::int64_t L, const Stream& tokens, Index first, Index count, const Matrix& queries,
-           const Matrix& misses) {
+  // Means of all heads with tilts U_h times `queries` [D,kTrainLanes]. With one output their products
+  // too, with reads V_h; memory is then not asked for.
+  void visit(const LaneTokens& tokens, const Matrix& queries, KeptTokens* kept) {
     if (heads_.empty()) return;
-    const Index width = laws_.width();
-    rows_.emplace(width - 1, static_cast<Index>(heads_.size()));
+    const Index width = laws_.width(), H = static_cast<Index>(heads_.size());
+    rows_.emplace(width - 1, H);
     for (std::size_t i = 0; i < heads_.size(); ++i) {
-      const LayerHead& head = layer_.heads[heads_[i]];
-      const Index at = static_cast<Index>(i) * width;
-      laws_.add_back(head.U * queries, rows_->tilts().middleRows(at, width));
-      laws_.add_back(head.V.transpose() * misses, rows_->reads().middleRows(at, width));
+      laws_.add_back(product(head(i).U, queries), of_head(rows_->tilts(), i));
     }
-    head_sums({.components = laws_.K, .below = laws_.below.data()}, kind_, L, tokens, first, count,
-              *rows_);
+    if (kept != nullptr) {
+      weights_.emplace(H, width, tokens.L);
+      return head_means(white(), kind_, tokens.L, tokens.stream, tokens.first, tokens.count, *rows_,
+                        *kept, *weights_);
+    }
+    if (layer_.out_dim() == 1) set_reads(Matrix::Ones(1, kTrainLanes));
+    sum(tokens);
+  }
+
+  // Products with reads V_h' times `misses` [m,kTrainLanes].
+  void visit_again(const LaneTokens& tokens, const Matrix& misses, const KeptTokens* kept) {
+    if (heads_.empty()) return;
+    set_reads(misses);
+    if (kept == nullptr) return sum(tokens);
+    head_products(kind_, tokens.L, tokens.count, *rows_, *kept, *weights_);
   }
 
   // T and the product of head i, [D,kTrainLanes].
-  [[nodiscard]] Matrix means(std::size_t i) { return of_head(rows_->means(), i); }
-  [[nodiscard]] Matrix products(std::size_t i) { return of_head(rows_->products(), i); }
+  [[nodiscard]] Matrix means(std::size_t i) { return laws_.image(of_head(rows_->means(), i)); }
+  [[nodiscard]] Matrix products(std::size_t i) {
+    return laws_.image(of_head(rows_->products(), i));
+  }
 
  private:
-  [[nodiscard]] Matrix of_head(HeadRows::Rows rows, std::size_t i) const {
-    return laws_.image(rows.middleRows(static_cast<Index>(i) * laws_.width(), laws_.width()));
+  [[nodiscard]] const LayerHead& head(std::size_t i) const { return layer_.heads[heads_[i]]; }
+  [[nodiscard]] HeadRows::Rows of_head(HeadRows::Rows rows, std::size_t i) const {
+    const Index width = laws_.width();
+    return {rows.data() + static_cast<Index>(i) * width * kTrainLanes, width, kTrainLanes};
+  }
+  [[nodiscard]] WhiteTokens white() const {
+    return {.components = laws_.components(), .below = laws_.below()};
+  }
+
+  void set_reads(const Matrix& misses) {
+    rows_->reads().setZero();
+    for (std::size_t i = 0; i < heads_.size(); ++i) {
+      laws_.add_back(product(head(i).V.transpose(), misses), of_head(rows_->reads(), i));
+    }
+  }
+
+  // Means and products from tilts and reads, in one visit.
+  void sum(const LaneTokens& tokens) {
+    rows_->clear_sums();
+    head_sums(white(), kind_, tokens.L, tokens.stream, tokens.first, tokens.count, *rows_);
   }
 
   const Layer& layer_;
@@ -113,51 +98,66 @@ class KindLanes {
   const LaneLaws& laws_;
   std::vector<std::size_t> heads_;
   std::optional<HeadRows> rows_;
+  std::optional<KeptWeights> weights_;
 };
+
+// Returns the losses of n prompts, summed; the first n columns of `misses` are their slopes.
+double losses_of(TaskLoss loss, const Matrix& outs, const Matrix& targets, Matrix& misses) {
+  const Index n = targets.cols();
+  if (loss == TaskLoss::squared) {
+    misses.leftCols(n) = outs.leftCols(n) - targets;
+    return misses.leftCols(n).squaredNorm() / 2;
+  }
+  double sum = 0;
+  Vector slope;
+  for (Index j = 0; j < n; ++j) {
+    sum += prediction_loss(loss, outs.col(j), targets.col(j), slope);
+    misses.col(j) = slope;
+  }
+  return sum;
+}
 
 }  // namespace
 
-double add_mixture_lanes(const Layer& layer, std::span<const LanePrompt> prompts, std::int64_t L,
+double add_mixture_lanes(const Layer& layer, const LanePrompts& prompts, std::int64_t L,
                          const Stream& tokens, Index first, TaskLoss loss, Layer& gradient) {
-  const LaneLaws laws(prompts);
-  const Index m = layer.out_dim(), n = static_cast<Index>(prompts.size());
+  const Index m = layer.out_dim(), n = prompts.queries.cols();
   Matrix queries = Matrix::Zero(layer.token_dim(), kTrainLanes);
   Matrix misses = Matrix::Zero(m, kTrainLanes);
-  for (Index j = 0; j < n; ++j) {
-    queries.col(j) = prompts[static_cast<std::size_t>(j)].node.query;
-    misses.col(j).setOnes();
+  queries.leftCols(n) = prompts.queries;
+  const Matrix transposed = queries.transpose();
+  Matrix outs = product(layer.W, queries);
+  const LaneTokens drawn{L, tokens, first, n};
+  const LaneLaws& laws = prompts.laws;
+  std::optional<KeptTokens> memory;
+  if (m > 1 && fit_two_visits(laws.width(), static_cast<Index>(layer.heads.size()), L)) {
+    memory.emplace(laws.width(), L);
   }
-  Matrix outs = layer.W * queries;
+  KeptTokens* const kept = memory ? &*memory : nullptr;
   std::vector<KindLanes> kinds;
   std::vector<std::vector<Matrix>> means;
   for (const ModelKind kind : {ModelKind::softmax, ModelKind::linear}) {
     KindLanes& lanes = kinds.emplace_back(layer, kind, laws);
-    lanes.sum(L, tokens, first, n, queries, misses);
+    lanes.visit(drawn, queries, kept);
     means.emplace_back();
     for (std::size_t i = 0; i < lanes.heads().size(); ++i) {
       means.back().push_back(lanes.means(i));
-      outs += layer.heads[lanes.heads()[i]].V * means.back().back();
+      add_product(layer.heads[lanes.heads()[i]].V, means.back().back(), outs);
     }
   }
-  double sum = 0;
-  Vector out, miss;
-  for (Index j = 0; j < n; ++j) {
-    out = outs.col(j);
-    sum += prediction_loss(loss, out, prompts[static_cast<std::size_t>(j)].target, miss);
-    misses.col(j) = miss;
-  }
+  const double sum = losses_of(loss, outs, prompts.targets, misses);
   for (std::size_t k = 0; k < kinds.size(); ++k) {
     KindLanes& lanes = kinds[k];
-    if (m > 1) lanes.sum(L, tokens, first, n, queries, misses);
+    if (m > 1) lanes.visit_again(drawn, misses, kept);
     for (std::size_t i = 0; i < lanes.heads().size(); ++i) {
       LayerHead& to = gradient.heads[lanes.heads()[i]];
-      to.V += misses * means[k][i].transpose();
+      add_product(misses, Matrix(means[k][i].transpose()), to.V);
       Matrix products = lanes.products(i);
       if (m == 1) products.array().rowwise() *= misses.row(0).array();
-      to.U += products * queries.transpose();
+      add_product(products, transposed, to.U);
     }
   }
-  gradient.W += misses * queries.transpose();
+  add_product(misses, transposed, gradient.W);
   return sum;
 }
 

@@ -4,6 +4,7 @@
 
 #include "esscher/base/eigensystem.h"
 #include "esscher/base/error.h"
+#include "esscher/simd/gemm.h"
 #include "esscher/task/weights.h"
 
 namespace esscher {
@@ -35,6 +36,28 @@ QueryMoments moments_of(const ClassificationTask& task) {
     zz.diagonal().array() += task.means.variance();
   }
   return out;
+}
+
+// Rows of means are (m, label), queries are (m_k + root n, 0), targets are labels.
+SideBySide side_by_side(const ClassificationTask& task, const Matrix& root) {
+  const Index d = task.means.cols();
+  Matrix factor = Matrix::Zero(d + 1, d);
+  factor.topRows(d) = root;
+  const auto draw = [=](const Stream& stream, Index first, Index n) {
+    const ComponentDraws drawn = component_draws(task.means, task.weights, d, stream, first, n);
+    SideBySide::Draws out{Matrix(2 * d + 2, n), Matrix::Zero(d + 1, n), Matrix(1, n)};
+    for (const Index k : {0, 1}) {
+      out.means.middleRows(k * (d + 1), d) = drawn.means.middleRows(k * d, d);
+      out.means.row(k * (d + 1) + d).setConstant(k == 0 ? 1 : -1);
+    }
+    out.queries.topRows(d) = drawn.centres();
+    add_product(root, drawn.normals, out.queries.topRows(d));
+    for (Index j = 0; j < n; ++j) {
+      out.targets(0, j) = drawn.components[static_cast<std::size_t>(j)] == 0 ? 1 : -1;
+    }
+    return out;
+  };
+  return {task.weights, factor, draw};
 }
 
 }  // namespace
@@ -90,6 +113,7 @@ ContextTask classification_task(const ClassificationTask& given) {
     return Vector::Constant(1, stream.uniform(0) < (1 + node.target[0]) / 2 ? 1.0 : -1.0).eval();
   };
   out.moments = [moments = moments_of(task)](const Stream&) { return moments; };
+  out.side_by_side = side_by_side(task, root);
   return out;
 }
 

@@ -19,11 +19,13 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "esscher/base/enum_names.h"
 #include "esscher/random/stream.h"
 #include "esscher/task/loss.h"
+#include "esscher/task/side_by_side.h"
 #include "esscher/task/token_law.h"
 
 namespace esscher {
@@ -76,6 +78,8 @@ struct ContextTask {
   bool fixed_law = false;
   // E[t | prompt, z] where it is computable, from the tokens of a prompt [L,D].
   std::function<Vector(const Matrix& prompt, const Vector& query)> posterior_mean = {};
+  // Draws of many prompts at once, where the task has them.
+  std::optional<SideBySide> side_by_side = {};
 };
 
 // A node of the stream: its stratum is drawn too.

@@ -1,6 +1,7 @@
 #include "esscher/task/denoising.h"
 
 #include <cmath>
+#include <utility>
 
 #include "esscher/base/error.h"
 #include "esscher/random/draws.h"
@@ -36,6 +37,18 @@ QueryMoments moments_of(const DenoisingTask& task) {
   out.zz = B + total_variance(task) * I;
   out.tt = out.tz.trace();
   return out;
+}
+
+// x = m_k + gamma n, query x + xi n', target x.
+SideBySide side_by_side(const DenoisingTask& task) {
+  const Index d = task.means.cols();
+  const auto draw = [=](const Stream& stream, Index first, Index n) {
+    ComponentDraws drawn = component_draws(task.means, task.weights, 2 * d, stream, first, n);
+    const Matrix clean = drawn.centres() + task.gamma * drawn.normals.topRows(d);
+    const Matrix noisy = clean + task.xi * drawn.normals.bottomRows(d);
+    return SideBySide::Draws{std::move(drawn.means), noisy, clean};
+  };
+  return {task.weights, std::sqrt(total_variance(task)) * Matrix::Identity(d, d), draw};
 }
 
 }  // namespace
@@ -105,6 +118,7 @@ ContextTask denoising_task(const DenoisingTask& given) {
     return Vector(m + (g2 / S) * (node.query - m) + task.gamma * task.xi / deviation * noise);
   };
   out.moments = [moments = moments_of(task)](const Stream&) { return moments; };
+  out.side_by_side = side_by_side(task);
   return out;
 }
 

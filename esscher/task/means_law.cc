@@ -17,6 +17,22 @@ Matrix MixtureMeans::at(const VectorView& normals) const {
   return out;
 }
 
+Matrix MixtureMeans::side_by_side(const MatrixView& normals) const {
+  if (is_fixed()) return fixed.reshaped<Eigen::RowMajor>().replicate(1, normals.cols());
+  check_dimension("means", "normals", normals.rows(), this->normals());
+  Matrix out = scale * normals;
+  if (law == MeansLaw::sphere) {
+    Eigen::RowVectorXd factor(out.cols());
+    for (Index k = 0; k < count; ++k) {
+      factor.setZero();
+      for (Index i = k * dim; i < (k + 1) * dim; ++i) factor.array() += out.row(i).array().square();
+      factor = scale / factor.array().sqrt();
+      for (Index i = k * dim; i < (k + 1) * dim; ++i) out.row(i).array() *= factor.array();
+    }
+  }
+  return out;
+}
+
 double MixtureMeans::variance() const {
   return scale * scale / (law == MeansLaw::sphere ? static_cast<double>(dim) : 1.0);
 }

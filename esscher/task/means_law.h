@@ -31,6 +31,9 @@ struct MixtureMeans {
   [[nodiscard]] Index cols() const { return is_fixed() ? fixed.cols() : dim; }
   [[nodiscard]] Index normals() const { return is_fixed() ? 0 : count * dim; }
   [[nodiscard]] Matrix at(const VectorView& normals) const;  // [K,d] from normals() of them
+  // The same of n prompts: means [K d,n], mean k in rows k d .. k d + d - 1, from normals
+  // [normals(),n].
+  [[nodiscard]] Matrix side_by_side(const MatrixView& normals) const;
   [[nodiscard]] double variance() const;  // E m m' = variance I where means are drawn
   // Throws ArgumentError naming what is wrong.
   void check() const;

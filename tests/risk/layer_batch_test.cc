@@ -6,6 +6,7 @@
 
 #include "esscher/estimate/moments.h"
 #include "esscher/measure/empirical.h"
+#include "esscher/risk/detail/head_visits.h"
 #include "esscher/risk/layer_error.h"
 #include "esscher/simd/targets.h"
 #include "esscher/task/denoising.h"
@@ -49,27 +50,46 @@ Layer layer_for(const ContextTask& task, const std::vector<ModelKind>& kinds) {
 }
 
 // The tokens of prompt i of a batch in lanes, from their white ones.
-Matrix tokens_of(const SharedMixture& law, const Stream& stream, std::uint64_t i, Index L) {
-  const Index D = law.dim(), K = law.count();
+Matrix tokens_of(const SharedMixture& law, const Matrix& F, const Stream& stream, std::uint64_t i,
+                 Index L) {
+  const Index K = law.count();
   std::vector<double> below;
   for (Index k = 0; k + 1 < K; ++k) below.push_back((k > 0 ? below.back() : 0) + law.weights[k]);
-  Matrix white(L, D + K);
-  fill_mixture_lanes(D, below, L, stream.split(1), {&i, 1},
+  Matrix white(L, F.cols() + K);
+  fill_mixture_lanes(F.cols(), below, L, stream.split(1), {&i, 1},
                      {white.data(), static_cast<std::size_t>(white.size())});
-  const Matrix F = psd_factor("test", "cov", law.cov);
   return white.leftCols(F.cols()) * F.transpose() + white.rightCols(K) * law.means;
 }
 
+// Law, factor of its covariance, query and target of a prompt.
+struct Prompt {
+  SharedMixture law;
+  Matrix F;
+  Vector query, target;
+};
+
+Prompt prompt_of(const ContextTask& task, const Stream& stream, std::uint64_t i) {
+  if (task.side_by_side) {
+    const SideBySide& sides = *task.side_by_side;
+    const SideBySide::Draws one = sides.draw(stream.split(0), static_cast<Index>(i), 1);
+    return {sides.law(one, 0), sides.factor, one.queries.col(0), one.targets.col(0)};
+  }
+  const Stream own = stream.split(0).split(i);
+  const ContextNode node = draw_node(task, own.split(0));
+  const SharedMixture& law = *node.tokens->shared();
+  return {law, psd_factor("test", "cov", law.cov), node.query, task.target(node, own.split(1))};
+}
+
 // The batch prompt by prompt, on tokens in double.
-LayerLoss slow(const ContextTask& task, const Layer& layer, Index L, Index prompts,
+LayerLoss slow(const ContextTask& task, const Layer& layer, Length L, Index prompts,
                const Stream& stream) {
   LayerLoss out{0, layer.zero()};
   for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(prompts); ++i) {
-    const Stream own = stream.split(0).split(i);
-    const ContextNode node = draw_node(task, own.split(0));
-    const Empirical prompt(tokens_of(*node.tokens->shared(), stream, i, L));
-    out.loss += layer_error(layer, AnyMeasure(prompt), node.query, task.target(node, own.split(1)),
-                            &out.gradient, task.loss);
+    const Prompt p = prompt_of(task, stream, i);
+    const AnyMeasure tokens =
+        L.is_infinite() ? TokenLaw(p.law).measure()
+                        : AnyMeasure(Empirical(tokens_of(p.law, p.F, stream, i, L.count())));
+    out.loss += layer_error(layer, tokens, p.query, p.target, &out.gradient, task.loss);
   }
   out.loss /= static_cast<double>(prompts);
   out.gradient *= 1 / static_cast<double>(prompts);
@@ -107,18 +127,43 @@ TEST(LayerBatch, LanesAreTheirTokensOneByOneOnEveryTarget) {
         for (const Index L : {1, 7, 150}) expect_slow(task, kinds, L);
       }
     }
+    for (const std::vector<ModelKind>& kinds : kHeads) expect_slow(denoising(), kinds, 3500);
   }
   simd::force_target("");
+}
+
+// Both ways of two outputs are among the cases above.
+TEST(LayerBatch, ShortPromptsAreKeptAndLongOnesDrawnAgain) {
+  const Index width = 2 + 3;  // of denoising()
+  for (const Index heads : {1, 2}) {
+    EXPECT_TRUE(fit_two_visits(width, heads, 150));
+    EXPECT_FALSE(fit_two_visits(width, heads, 3500));
+  }
+}
+
+TEST(LayerBatch, InfinitePromptsHaveTheSameLawsAndTargets) {
+  for (const ContextTask& task : {denoising(), testing::two_classes(0.5), pool()}) {
+    for (const std::vector<ModelKind>& kinds : kHeads) {
+      constexpr Index kPrompts = 19;
+      const Layer layer = layer_for(task, kinds);
+      const LayerLoss got = LayerBatch(task, Length::infinity(), kPrompts, true)(layer, Stream(11));
+      const LayerLoss want = slow(task, layer, Length::infinity(), kPrompts, Stream(11));
+      EXPECT_NEAR(got.loss, want.loss, 1e-12 * want.loss);
+      const Vector slope = want.gradient.parameters();
+      EXPECT_LT((got.gradient.parameters() - slope).norm(), 1e-12 * slope.norm());
+    }
+  }
 }
 
 // Components and coordinates of the tokens, against the law.
 TEST(LayerBatch, TokensOfLanesHaveTheLawOfTheMixture) {
   const ContextTask task = denoising();
-  const auto law = draw_node(task, Stream(3)).tokens->shared();
+  const Prompt p = prompt_of(task, Stream(3), 0);
   constexpr Index kTokens = 40000;
-  const Matrix z = tokens_of(*law, Stream(4), 0, kTokens);
-  const Vector mean = law->means.transpose() * law->weights;
-  const Matrix second = law->cov + law->means.transpose() * law->weights.asDiagonal() * law->means;
+  const Matrix z = tokens_of(p.law, p.F, Stream(4), 0, kTokens);
+  const SharedMixture& law = p.law;
+  const Vector mean = law.means.transpose() * law.weights;
+  const Matrix second = law.cov + law.means.transpose() * law.weights.asDiagonal() * law.means;
   for (Index i = 0; i < 2; ++i) {
     for (Index j = 0; j <= i; ++j) {
       Moments products, values;

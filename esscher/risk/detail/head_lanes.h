@@ -14,10 +14,10 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "esscher/base/length.h"
 #include "esscher/base/linalg.h"
+#include "esscher/base/scratch.h"
 #include "esscher/random/stream.h"
 #include "esscher/risk/detail/lanes.h"
 #include "esscher/risk/model_kind.h"
@@ -25,8 +25,7 @@
 
 namespace esscher {
 
-// Rows of kTrainLanes doubles, zero at first. They are one block of memory, because allocations
-// take a tenth of the time of a short step.
+// Rows of kTrainLanes doubles, zero at first, in one block of memory.
 class HeadRows {
  public:
   using Row = double*;
@@ -47,6 +46,9 @@ class HeadRows {
   [[nodiscard]] Row s0(Index h) { return of(4, 0, h); }                // [H] sum of weights
   [[nodiscard]] Row st(Index h) { return of(4, 0, heads_ + h); }       // [H] sum of weights times t
 
+  // Means, products and their s0 and st become 0.
+  void clear_sums() { set_to_zero(3 * d_ + 2 + 2 * heads_ * (d_ + 1), 2 * heads_ * (d_ + 2)); }
+
   [[nodiscard]] Rows queries() { return {query(0), d_, kTrainLanes}; }
   [[nodiscard]] Rows tilts() { return {tilt(0, 0), heads_ * (d_ + 1), kTrainLanes}; }
   [[nodiscard]] Rows reads() { return {read(0, 0), heads_ * (d_ + 1), kTrainLanes}; }
@@ -55,13 +57,14 @@ class HeadRows {
 
  private:
   [[nodiscard]] static Index count(Index d, Index H) { return 3 * d + 2 + 4 * H * (d + 1) + 2 * H; }
-  [[nodiscard]] Row row(Index i) { return memory_.data() + i * kTrainLanes; }
+  void set_to_zero(Index first, Index rows);
+  [[nodiscard]] Row row(Index i) { return memory_.as<double>() + i * kTrainLanes; }
   [[nodiscard]] Row of(Index which, Index h, Index i) {
     return row(3 * d_ + 2 + (which * heads_ + h) * (d_ + 1) + i);
   }
 
   Index d_, heads_;
-  std::vector<double> memory_;
+  Scratch memory_;
 };
 
 // The law of white tokens: features and a normal, or with K components of a mixture, normals and the
