@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <ranges>
 #include <string>
 
 namespace esscher::testing {
@@ -14,6 +16,14 @@ struct Coverage {
 
   [[nodiscard]] int judged() const { return seeds - flagged; }
 };
+
+// Numbers of `count` seeds. ESSCHER_COVERAGE=k, which scripts/calibrate sets to count again, gives k
+// times as many others.
+inline auto coverage_seeds(int count) {
+  const char* more = std::getenv("ESSCHER_COVERAGE");  // NOLINT(concurrency-mt-unsafe)
+  const int times = more == nullptr ? 0 : std::atoi(more);
+  return times > 0 ? std::views::iota(count, count + times * count) : std::views::iota(0, count);
+}
 
 // The n-th record of the test that runs. Words hold no "|".
 inline void record_coverage(int n, const std::string& interval, const std::string& of,

@@ -28,7 +28,7 @@ LimitSize limit_size(Metric metric, std::size_t k, const Problem& problem, const
   if (set.level == Queries::fixed) return {.mean_square = norms.mean()};
   const Matrix shares = set.shares(norms);
   const TwoLevel t = set.interval(set.independent(shares).col(0));
-  return {.mean_square = t.mean, .std_error = t.std_error};
+  return {.mean_square = t.mean, .std_error = t.std_error, .ci = t.ci};
 }
 
 }  // namespace esscher

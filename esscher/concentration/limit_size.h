@@ -10,12 +10,14 @@
 
 #include "esscher/attention/metric.h"
 #include "esscher/concentration/problem.h"
+#include "esscher/estimate/interval.h"
 
 namespace esscher {
 
 struct LimitSize {
   double mean_square = std::numeric_limits<double>::quiet_NaN();  // NaN where a query has no limit
   double std_error = 0;  // of the queries that stand for their law; 0 in closed form
+  Interval ci = {mean_square, mean_square};  // 95 %, as skewed as squares are
 
   // The root-mean-square error of D = value as a fraction of the limit; NaN for a limit of zero.
   [[nodiscard]] double relative_rms(double value) const {

@@ -51,13 +51,13 @@ Reach Study::reach(double fraction, const StudyResult& result) const {
     if (out.length) out.status = ReachStatus::certified;
   } else if (enough != curve.end()) {
     // The size of the limit is an estimate too, so eps moves within its error.
-    const double half = 1.96 * fraction * fraction * limit.std_error;
+    const double square = fraction * fraction;
     out.status = ReachStatus::interpolated;
     out.length = crossing(curve, value, eps);
     out.low = crossing(
-        curve, [](const StudyRow& row) { return row.ci.lo; }, eps + half);
+        curve, [](const StudyRow& row) { return row.ci.lo; }, square * limit.ci.hi);
     out.high = crossing(
-        curve, [](const StudyRow& row) { return row.ci.hi; }, eps - half);
+        curve, [](const StudyRow& row) { return row.ci.hi; }, square * limit.ci.lo);
   } else if (std::isfinite(curve.back().asymptotic)) {
     const double constant = curve.back().asymptotic * static_cast<double>(curve.back().L);
     const double L = std::ceil(constant / eps);

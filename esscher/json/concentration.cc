@@ -52,6 +52,8 @@ Json limits_json(const StudyResult& result) {
     Json& limit = out[std::string(name(result.metrics[k]))];
     put(limit, "mean_square", result.limits[k].mean_square);
     put(limit, "std_error", result.limits[k].std_error);
+    const Interval& ci = result.limits[k].ci;
+    if (ci.hi > ci.lo) limit["ci"] = {ci.lo, ci.hi};
   }
   return out;
 }

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 #include <map>
+#include <numbers>
 #include <thread>
 
 #include "esscher/risk/layer_risk.h"
@@ -57,6 +58,25 @@ TEST_F(Icl, TemperaturesHaveAGridABestAndAPage) {
   EXPECT_THAT(messages(), ::testing::HasSubstr("--temperature is -1"));
   run(start + "--shift covarianc=4", 2);
   EXPECT_THAT(messages(), ::testing::HasSubstr("did you mean covariance"));
+}
+
+// Scores of deviation 1e4 are beyond every table. Of two tokens the softmax then takes the one that is
+// larger in the direction of the query: with r = 1 the risk is 1 - 2^{1/2}/pi.
+TEST_F(Icl, ATrainedHeadMayHaveScoresOfAnySharpness) {
+  const std::string task = "--set task.dim=1 --length 2 ";
+  const Json trained =
+      json("icl train " + task +
+           "--set 'model.init={kind=\"dense\",U=[[1e4,0],[0,0]],V=[[0,0],[0,1]]}' --set "
+           "train.steps=2 --set train.learning_rate=1e-12 --out " +
+           file("sharp"));
+  const double truth = 1 - std::numbers::sqrt2 / std::numbers::pi;
+  const Json tested = json("icl risk --model " + file("sharp") + " --length 2").at("rows").at(0);
+  for (const Json& row : {trained.at("final_risk"), tested}) {
+    const double error = row.at("std_error").get<double>();
+    EXPECT_GT(error, 0);
+    EXPECT_LT(error, 0.01);
+    EXPECT_NEAR(row.at("risk").get<double>(), truth, 6 * error + 2e-4);
+  }
 }
 
 TEST_F(Icl, OtherTasksHaveRisksBesideTheirReferences) {

@@ -30,7 +30,7 @@ using testing::Coverage;
 
 Coverage coverage(int n, double rho, double sigma, int seeds, std::uint64_t first) {
   Coverage out;
-  for (int s = 0; s < seeds; ++s) {
+  for (const int s : testing::coverage_seeds(seeds)) {
     const Stream stream = Stream(first).split(static_cast<std::uint64_t>(s));
     const BlockInterval b = block_interval(lognormal_series(stream, n, rho, sigma), 16);
     ++out.seeds;

@@ -299,7 +299,7 @@ TEST(Causes, PositionsHaveTheirShare) {
   }
   const double truth = median(shares);
   Coverage c;
-  for (int r = 0; r < 150; ++r) {
+  for (const int r : testing::coverage_seeds(150)) {
     const Matrix still = random_matrix(Stream(89).split(r), n, d, spread).rowwise() + u.transpose();
     input.keys = rotated(rotary, still, 0, false);
     input.scores = input.keys * input.a.transpose();

@@ -76,8 +76,8 @@ TEST(GradientGap, RareQueriesAreSeenAndErrorsCover) {
     const double truth = gap_on_grid(setup, grid, NodeTables(c.L), p.theta);
     EXPECT_EQ(p.t, c.t);
     EXPECT_TRUE(close(truth, c.gap, 0.01)) << c.L << " " << c.t;
-    for (std::uint64_t seed = 0; seed < 12; ++seed) {
-      setup.risk.stream = Stream(seed);
+    for (const int seed : testing::coverage_seeds(12)) {
+      setup.risk.stream = Stream(static_cast<std::uint64_t>(seed));
       const Estimate got = GradientGap(setup, ModelKind::softmax, c.L)(p.theta);
       EXPECT_EQ(got.engine, Engine::quadrature);
       EXPECT_FALSE(got.heavy);
