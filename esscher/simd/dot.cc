@@ -41,8 +41,8 @@ HWY_INLINE void dots(const double* y, Index stride, const double* w, Index count
     HWY_ALIGN double part[kPartial];
     for (int v = 0; v < kVectors; ++v) hn::Store(sum[r][v], d, part + v * kLanes);
     for (Index j = i; j < count; ++j) part[j - i] += y[r * stride + j] * w[j];
-    out[r] = ((part[0] + part[4]) + (part[2] + part[6])) +
-             ((part[1] + part[5]) + (part[3] + part[7]));
+    out[r] =
+        ((part[0] + part[4]) + (part[2] + part[6])) + ((part[1] + part[5]) + (part[3] + part[7]));
   }
 }
 
