@@ -116,11 +116,12 @@ std::string forecast_test_text(const ForecastTest& test) {
   return text;
 }
 
-// "longer prompts: its scores deviate by 0.71 sqrt(log n) (averaging phase); ESS 77.1 at 256 keys, ..."
+// "longer prompts than 128 keys: its scores deviate by 0.71 sqrt(log n) (averaging phase); ESS 77.1 at
+// 256 keys, ...". The number is what the forecast reads, which is not all of a very long prompt.
 std::string longer_text(const HeadDiagnosis& head) {
-  std::string text =
-      fmt::format("longer prompts: its scores deviate by {} sqrt(log n) ({} phase); ESS",
-                  brief(*head.score_c, 3), name(*head.phase));
+  std::string text = fmt::format(
+      "longer prompts than {:.0f} keys: its scores deviate by {} sqrt(log n) ({} phase); ESS",
+      head.longer_prompts->front().n / 2, brief(*head.score_c, 3), name(*head.phase));
   std::string needles;
   for (const ForecastRow& row : *head.longer_prompts) {
     const char* comma = &row == &head.longer_prompts->front() ? "" : ",";

@@ -25,7 +25,7 @@ namespace {
 
 struct ModelArguments {
   std::string model, tokens, text, tokenizer, capture, replace, logits, tail = "finite";
-  std::int64_t window = 0, sinks = 1, from = -1;
+  std::int64_t window = 0, sinks = 1, heavy = 0, from = -1;
   bool select = false;
 };
 
@@ -55,11 +55,25 @@ std::optional<HeadPlan> plan_of(const ModelArguments& arguments, const ModelSpec
     check_plan(plan, spec);
     return plan;
   }
+  if (arguments.window == 0 && arguments.heavy > 0) {
+    throw ConfigError(
+        fmt::format("model: --heavy is {}, expected --window beside it", arguments.heavy));
+  }
   if (arguments.window == 0) return std::nullopt;
+  if (arguments.window < std::max<Index>(1, arguments.sinks)) {
+    throw ConfigError(
+        fmt::format("model: --window is {}, expected at least 1 and the number of --sinks, {}",
+                    arguments.window, arguments.sinks));
+  }
   HeadPlan plan;
   plan.fallback = WindowOptions{.window = arguments.window,
-                                .sinks = std::min<Index>(arguments.sinks, arguments.window),
+                                .sinks = arguments.sinks,
+                                .heavy = arguments.heavy,
                                 .tail = parse_enum<Tail>(arguments.tail)};
+  if (plan.fallback->tail == Tail::rotary && arguments.heavy > 0) {
+    throw ConfigError(
+        fmt::format("model: --heavy is {}, expected 0 with a rotary tail", arguments.heavy));
+  }
   check_plan(plan, spec);
   return plan;
 }
@@ -134,12 +148,14 @@ Json ranking_json(const std::vector<EffectRow>& rows) {
 std::string run_config(const ModelArguments& arguments, Index from) {
   return fmt::format(
       "[model]\npath = \"{}\"\n{}replace = \"{}\"\nwindow = {}\nsinks = {}\n"
-      "tail = \"{}\"\nfrom = {}\nselect = {}\n",
+      "tail = \"{}\"\nfrom = {}\nselect = {}\n{}",
       arguments.model,
       arguments.text.empty()
           ? fmt::format("tokens = \"{}\"\n", arguments.tokens)
           : fmt::format("text = \"{}\"\ntokenizer = \"{}\"\n", arguments.text, arguments.tokenizer),
-      arguments.replace, arguments.window, arguments.sinks, arguments.tail, from, arguments.select);
+      arguments.replace, arguments.window, arguments.sinks, arguments.tail, from, arguments.select,
+      // A run without heavy keys is the same as one that was begun before there were any.
+      arguments.heavy > 0 ? fmt::format("heavy = {}\n", arguments.heavy) : "");
 }
 
 // What the page says of the model and of the texts.
@@ -262,8 +278,14 @@ void add_model(const Command& app, Globals& globals) {
   verb.option("--capture", arguments->capture, "write Q, K, V, W_O of every head, .safetensors");
   verb.option("--replace", arguments->replace, "plan of heads to replace, .json");
   verb.option("--window", arguments->window, "exact keys of every head, instead of a plan")
+      .between(0, 1000000000)
       .excludes("--replace");
-  verb.option("--sinks", arguments->sinks, "of them, the first keys of the text");
+  verb.option("--sinks", arguments->sinks, "of them, the first keys of the text")
+      .between(0, 1000000);
+  verb.option("--heavy", arguments->heavy,
+              "keep so many more keys: those that earlier queries weighed most")
+      .between(0, 1000000)
+      .excludes("--replace");
   verb.option("--tail", arguments->tail, "what stands for the other keys (default finite)")
       .one_of({"none", "mean", "first", "gaussian", "finite", "rotary"});
   verb.flag("--select", arguments->select, "also replace each head alone, ranked by KL");

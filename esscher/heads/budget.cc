@@ -100,6 +100,11 @@ std::optional<BudgetRow> joined(Index budget, Compression method, const std::vec
   return row;
 }
 
+// Nothing where few queries do not tell it.
+std::string spread_text(double std_error) {
+  return std::isfinite(std_error) ? " ± " + brief(std_error, 1) : "";
+}
+
 void mark(std::vector<BudgetRow>& rows) {
   for (BudgetRow& row : rows) {
     // Of equal errors the smaller state wins, of equal states the method that is named first.
@@ -175,14 +180,15 @@ std::string budget_verdict(const std::vector<BudgetRow>& rows, double tolerance,
     const auto cost = [](const BudgetRow& r) { return std::pair(r.numbers, r.multiply_adds); };
     if (useful && (cheapest == nullptr || cost(row) < cost(*cheapest))) cheapest = &row;
     if (!row.best) continue;
-    winners += (winners.empty() ? "" : ", ") + std::to_string(row.budget) + ": " +
-               std::string(name(row.method)) + " " + brief(row.lin_c, 2);
+    winners += (winners.empty() ? "in the memory of " : ", of ") + std::to_string(row.budget) +
+               (winners.empty() ? " keys " : " ") + words_of(row.method) + " (error " +
+               brief(row.lin_c, 2) + spread_text(row.lin_c_std_error) + ")";
   }
-  const std::string best = "best on unseen queries in the memory of so many keys: " + winners;
+  const std::string best = "best on unseen queries: " + winners;
   if (cheapest == nullptr) {
     return best + "; none is within tolerance in half of the numbers of the prompt";
   }
-  return best + "; cheapest within tolerance: " + std::string(name(cheapest->method)) + ", " +
+  return best + "; cheapest within tolerance: " + words_of(cheapest->method) + ", " +
          std::to_string(cheapest->numbers) + " numbers and " +
          std::to_string(cheapest->multiply_adds) + " multiply-adds instead of " +
          std::to_string(full_numbers) + " each";

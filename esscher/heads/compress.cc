@@ -149,6 +149,12 @@ std::optional<Compressed> matched(const CompressInput& input, Index numbers) {
 
 }  // namespace
 
+std::string words_of(Compression method) {
+  std::string words(name(method));
+  std::replace(words.begin(), words.end(), '_', ' ');
+  return words;
+}
+
 bool is_calibrated(Compression method) {
   switch (method) {
     case Compression::metric_centroids:

@@ -72,6 +72,9 @@ constexpr auto enum_names(Compression) {
                                       {Compression::uniform, "uniform"}}}};
 }
 
+// Its name with blanks, for people: "window mean".
+std::string words_of(Compression method);
+
 // True if the method is fitted to calibration queries.
 bool is_calibrated(Compression method);
 

@@ -35,7 +35,7 @@ void fill_windows(const Head& head, const HeadOptions& options, const std::vecto
   } else {
     out.window = ruled_window_rows(head, options, queries, results);
   }
-  out.window_verdict = window_verdict(*out.window, options.tolerance, head.n * (head.dk + head.dv));
+  out.window_verdict = judge_windows(*out.window, options.tolerance, head.n * (head.dk + head.dv));
 }
 
 // A few queries on the first chunk of keys.

@@ -98,6 +98,7 @@ struct WindowRow {
   std::optional<double> control_lin_c = {};
   Index state = 0;
   Index multiply_adds = 0;
+  std::optional<bool> best = {};  // the row that window_verdict speaks of
 
   template <class Row, class Column>
   static void columns(Row& row, Column&& column) {
@@ -110,6 +111,9 @@ struct WindowRow {
            "lin_c of Gaussian keys behind the window, exact");
     column("state", row.state, "numbers", "numbers to keep");
     column("multiply_adds", row.multiply_adds, "", "multiply-adds per query");
+    column(
+        "best", row.best, "",
+        "the cheapest row within tolerance in half of the numbers, else the one that errs least");
   }
 };
 

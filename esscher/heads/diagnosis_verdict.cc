@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <cmath>
 
+#include "esscher/estimate/quantile.h"
 #include "esscher/heads/detail/diagnosis_parts.h"
 
 namespace esscher {
@@ -50,6 +52,13 @@ std::optional<ErrorExcess> test_error(const Head& head, const std::vector<Prompt
                       Stream(options.seed).split(kExcessStream));
 }
 
+// Keys that a query sees where rules hide others.
+Index seen_by_the_median(const std::vector<PromptResult>& results) {
+  std::vector<double> seen;
+  for (const PromptResult& result : results) seen.push_back(result.n);
+  return static_cast<Index>(std::llround(median(seen)));
+}
+
 void fill_excess(const ErrorExcess& excess, HeadDiagnosis& out) {
   out.control_test_error = excess.error;
   out.control_test_typical = excess.typical;
@@ -69,7 +78,7 @@ void fill_shape(const KeyShape& shape, HeadDiagnosis& out) {
 
 void fill_verdict(const Head& head, const std::vector<PromptResult>& results,
                   const HeadOptions& options, HeadDiagnosis& out) {
-  HeadEvidence evidence{.n = out.n,
+  HeadEvidence evidence{.n = head.rules.none() ? out.n : seen_by_the_median(results),
                         .error = out.gaussian.lin_c,
                         .unseen = out.gaussian_split.lin_c,
                         .control = out.control_lin_c,

@@ -226,24 +226,29 @@ std::vector<WindowLengthRow> window_length_rows(const Head& head, const HeadOpti
   return rows;
 }
 
-std::string window_verdict(const std::vector<WindowRow>& rows, double tolerance, Index full_state) {
-  const WindowRow* best = nullptr;
-  const WindowRow* cheapest = nullptr;
-  for (const WindowRow& row : rows) {
+std::string judge_windows(std::vector<WindowRow>& rows, double tolerance, Index full_state) {
+  WindowRow* least = nullptr;
+  WindowRow* cheapest = nullptr;
+  for (WindowRow& row : rows) {
+    row.best = false;
     if (2 * row.state > full_state || row.tail == Tail::mixture) continue;
-    if (best == nullptr || row.lin_c < best->lin_c) best = &row;
+    if (least == nullptr || row.lin_c < least->lin_c) least = &row;
     const bool within = row.lin_c <= tolerance;
     if (within && (cheapest == nullptr || row.state < cheapest->state)) cheapest = &row;
   }
-  if (best == nullptr) return "no window with a tail takes half of the numbers of the prompt";
-  const WindowRow& row = cheapest != nullptr ? *cheapest : *best;
+  if (least == nullptr) return "no window with a tail takes half of the numbers of the prompt";
+  WindowRow& row = cheapest != nullptr ? *cheapest : *least;
+  row.best = true;
   const std::string numbers = "error " + brief(row.lin_c, 3) + " with " +
                               std::to_string(row.state) +
                               " numbers instead of n(dₖ + dᵥ) = " + std::to_string(full_state) +
                               " (tail: " + std::string(name(row.tail)) + ")";
   const std::string kept = std::to_string(row.w) + " keys" +
                            (row.heavy ? " and " + std::to_string(*row.heavy) + " heavy ones" : "");
-  if (cheapest == nullptr) return "not within tolerance beyond " + kept + ": " + numbers;
+  if (cheapest == nullptr) {
+    return "no window that was tried is within " + brief(100 * tolerance, 3) +
+           " % in half of the numbers; the best keeps " + kept + ": " + numbers;
+  }
   if (row.tail == Tail::none) return "local, " + kept + " suffice: " + numbers;
   return "linear beyond " + kept + ": " + numbers;
 }

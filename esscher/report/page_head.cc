@@ -297,14 +297,6 @@ PageTable cause_table(const HeadDiagnosis& head) {
   return table;
 }
 
-// Names of methods as a reader says them, without underscores.
-std::string spoken(std::string words) {
-  std::replace(words.begin(), words.end(), '_', ' ');
-  return words;
-}
-
-std::string words_of(Compression method) { return spoken(std::string(name(method))); }
-
 // Errors and cost of every method at every budget, on unseen queries.
 PageTable budget_table(const HeadDiagnosis& head) {
   PageTable table{
@@ -345,7 +337,7 @@ Figure budget_figure(const HeadDiagnosis& head, const std::string& id, Page& pag
       .caption =
           "Error on unseen queries against memory, of the methods that nothing of the "
           "same memory beats somewhere. " +
-          sentence(spoken(head.budget_verdict.value_or("")))};
+          sentence(head.budget_verdict.value_or(""))};
 }
 
 }  // namespace
@@ -365,12 +357,12 @@ void add_head_section(const HeadDiagnosis& head, const std::string& id, Page& pa
   section.figures.push_back(score_figure(head, id));
   section.tables = {number_table(head), surrogate_table(head)};
   if (head.causes) {
-    section.text += " Why: " + head.why.value_or("") + ".";
+    section.text += "\n\nWhy: " + head.why.value_or("") + ".";
     section.tables.push_back(cause_table(head));
   }
   if (head.longer_prompts) add_longer_prompts(head, id, section, page);
   if (head.window && !head.window->empty()) {
-    section.text += " " + sentence(head.window_verdict.value_or(""));
+    section.text += "\n\nWith an exact window: " + head.window_verdict.value_or("") + ".";
     section.figures.push_back(window_figure(head, id, page));
     section.tables.push_back(window_table(head));
   }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "esscher/base/number_text.h"
+#include "esscher/estimate/quantile.h"
 #include "esscher/report/detail/layer_map.h"
 #include "esscher/report/detail/page_head.h"
 #include "esscher/report/reading.h"
@@ -28,8 +30,10 @@ constexpr const char* kOverviewText =
     "Beside it stands what Gaussian keys with the same moments and length would show, from the "
     "exact engine. The length needed is that from which such keys would be within the tolerance; a "
     "verdict promises it only where a test of the shape of the keys could have refused it. A query "
-    "is frozen if n is below e^{τ²}. With a window, some keys stay exact and only the others are "
-    "replaced.";
+    "is frozen if n is below e^{τ²}. With a window, some keys stay exact and a tail stands for the "
+    "others; the table names the cheapest one within the tolerance, or the one that errs least, in "
+    "at "
+    "most half of the numbers of the prompt.";
 
 // What a verdict says of one head and of several.
 struct GroupWords {
@@ -63,19 +67,53 @@ Axis spread_axis(const std::vector<double>& values, const std::string& column,
   return {.column = column, .title = title, .log = *low > 0 && *high > 10 * *low};
 }
 
-PageTable overview_table(const std::vector<HeadDiagnosis>& heads) {
-  PageTable table{
-      .title = "One row per head; a click on a column sorts",
-      .sheet = {.columns = {"head", "verdict", "error of the limit", "Gaussian keys would show",
-                            "error of the whole output", "τ²", "ESS", "frozen share",
-                            "length needed", "n", "d", "with a window"},
-                .rows = {}}};
+// The row that the head's verdict on windows speaks of; nullptr if there is none.
+const WindowRow* best_window(const HeadDiagnosis& head) {
+  if (!head.window) return nullptr;
+  for (const WindowRow& row : *head.window) {
+    if (row.best.value_or(false)) return &row;
+  }
+  return nullptr;
+}
+
+// What windows gain over all heads, in a sentence; empty if none has one.
+std::string window_sentence(const std::vector<HeadDiagnosis>& heads) {
+  std::vector<double> alone, with, share;
   for (const HeadDiagnosis& head : heads) {
-    table.sheet.add(head.name, head.verdict, three_digits(head.gaussian.lin_c),
-                    three_digits(head.control_lin_c), three_digits(head.gaussian.lin),
-                    three_digits(head.tau2), three_digits(head.ess), three_digits(head.frozen),
-                    linear_from_text(head.linear_from), head.n, head.dk,
-                    head.window_verdict.value_or("not tried"));
+    const WindowRow* window = best_window(head);
+    if (window == nullptr) continue;
+    alone.push_back(head.gaussian.lin_c);
+    with.push_back(window->lin_c);
+    share.push_back(100 * static_cast<double>(window->state) /
+                    static_cast<double>(head.n * (head.dk + head.dv)));
+  }
+  if (with.empty()) return "";
+  return fmt::format(
+      " With an exact window and a tail behind it the error of {} is {} instead of {}, for {} % of "
+      "the numbers of the prompt{}.",
+      heads.size() == 1 ? "its output" : "the typical head", brief(median(with), 3),
+      brief(median(alone), 3), brief(median(share), 2), heads.size() == 1 ? "" : " (medians)");
+}
+
+PageTable overview_table(const std::vector<HeadDiagnosis>& heads) {
+  PageTable table{.title = "One row per head; a click on a column sorts",
+                  .sheet = {.columns = {"head", "verdict", "error of the limit",
+                                        "Gaussian keys would show", "error of the whole output",
+                                        "τ²", "ESS", "frozen share", "length needed", "n", "d",
+                                        "window: keys", "tail", "error with it", "numbers kept, %"},
+                            .rows = {}}};
+  for (const HeadDiagnosis& head : heads) {
+    const WindowRow* window = best_window(head);
+    const auto whole = static_cast<double>(head.n * (head.dk + head.dv));
+    table.sheet.add(
+        head.name, head.verdict, three_digits(head.gaussian.lin_c),
+        three_digits(head.control_lin_c), three_digits(head.gaussian.lin), three_digits(head.tau2),
+        three_digits(head.ess), three_digits(head.frozen), linear_from_text(head.linear_from),
+        head.n, head.dk, window != nullptr ? Value(std::int64_t{window->w}) : Value(),
+        window != nullptr ? Value(std::string(name(window->tail))) : Value(),
+        window != nullptr ? three_digits(window->lin_c) : Value(),
+        window != nullptr ? three_digits(100 * static_cast<double>(window->state) / whole)
+                          : Value());
   }
   return table;
 }
@@ -168,7 +206,8 @@ std::string count_sentence(const std::vector<HeadDiagnosis>& heads) {
 }
 
 Page heads_page(const std::vector<HeadDiagnosis>& heads) {
-  Page page{.title = "Attention heads, diagnosed", .lead = count_sentence(heads)};
+  Page page{.title = "Attention heads, diagnosed",
+            .lead = count_sentence(heads) + window_sentence(heads)};
   page.datasets["heads"] = overview_data(heads);
   page.sections.push_back({.id = "overview",
                            .title = "Which heads are linear in disguise",

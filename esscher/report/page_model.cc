@@ -158,8 +158,9 @@ Page model_page(const std::vector<EffectRow>& rows) {
       .title = "A model with replaced heads",
       .lead = fmt::format(
           "KL {:.4f} nats per token ({}), same most likely word at {:.1f} % of {} positions, {} "
-          "numbers kept instead of {}.",
-          plan.kl, interval_text(plan), 100 * plan.top1, plan.tokens, plan.state, plan.cache)};
+          "numbers kept instead of {} ({:.1f} %).",
+          plan.kl, interval_text(plan), 100 * plan.top1, plan.tokens, plan.state, plan.cache,
+          100 * static_cast<double>(plan.state) / static_cast<double>(plan.cache))};
   Section section{.id = "effect",
                   .title = "What the model notices",
                   .text =

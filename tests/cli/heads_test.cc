@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 
 #include "esscher/io/npy.h"
 #include "tests/cli/program.h"
@@ -69,13 +71,13 @@ TEST_F(Program, HeadsSaysWhatLongerPromptsDo) {
     const Json& longer = row.at("longer_prompts");
     const Json& twice = longer.at("forecast").at(0);
     const Json& test = longer.at("test");
-    EXPECT_THAT(text,
-                HasSubstr(fmt::format(
-                    "{}: longer prompts: its scores deviate by {:.3g} sqrt(log n) ({} phase); "
-                    "ESS {:.1f} at {:.0f} keys, ",
-                    row.at("head").get<std::string>(), longer.at("c").get<double>(),
-                    longer.at("phase").get<std::string>(), twice.at("ess").get<double>(),
-                    twice.at("n").get<double>())));
+    EXPECT_THAT(text, HasSubstr(fmt::format(
+                          "{}: longer prompts than {:.0f} keys: its scores deviate by {:.3g} "
+                          "sqrt(log n) ({} phase); "
+                          "ESS {:.1f} at {:.0f} keys, ",
+                          row.at("head").get<std::string>(), twice.at("n").get<double>() / 2,
+                          longer.at("c").get<double>(), longer.at("phase").get<std::string>(),
+                          twice.at("ess").get<double>(), twice.at("n").get<double>())));
     EXPECT_THAT(text,
                 HasSubstr(fmt::format(
                     "From its first {} keys that forecast gives {:.1f} at {}, where it is {:.1f}",
@@ -170,6 +172,34 @@ TEST_F(Program, HeadsRefusesBadFilesByName) {
   EXPECT_THAT(junk.err, HasSubstr("junk.safetensors"));
   EXPECT_EQ(run("heads absent.npz").code, 2);
   EXPECT_EQ(run("heads " + kSample + " --components 1").code, 2);
+}
+
+// A model of one layer with weights 0: every word is as likely as any other, whatever is replaced.
+TEST_F(Program, ModelReplacesHeadsByWindowsAndHeavyKeys) {
+  const std::array<std::int32_t, 7> header = {4, 4, 1, 2, 1, 3, 40};
+  const std::vector<float> numbers(3 * 4 + 2 * 4 + 2 * 16 + 2 * 8 + 3 * 16 + 4 + 40 * 2, 0.0F);
+  std::string bytes(28 + 4 * numbers.size(), '\0');
+  std::memcpy(bytes.data(), header.data(), 28);
+  write_text(file("small.bin"), bytes);
+  std::string words;
+  for (int i = 0; i < 40; ++i) words += std::to_string(i % 3) + " ";
+  write_text(file("tokens.txt"), words);
+  const std::string command =
+      "model " + file("small.bin").string() + " --tokens " + file("tokens.txt").string();
+  EXPECT_THAT(run(command).out, HasSubstr("1.098612 nats per token from position 10"));
+  const Outcome heavy = run(command + " --window 6 --heavy 2 --json");
+  ASSERT_EQ(heavy.code, 0) << heavy.err;
+  const Json row = heavy.json().at("rows").at(0);
+  EXPECT_EQ(row.at("heads").at(1).at("heavy"), 2);
+  EXPECT_LT(row.at("kl").get<double>(), 1e-12);
+  for (const auto& [options, expected] :
+       {std::pair{" --window 2 --sinks 3", "--window is 2, expected at least 1 and the number of"},
+        std::pair{" --window 2 --heavy 1 --tail rotary", "--heavy is 1, expected 0 with a rotary"},
+        std::pair{" --heavy 2", "--heavy is 2, expected --window beside it"}}) {
+    const Outcome refused = run(command + options);
+    EXPECT_EQ(refused.code, 2);
+    EXPECT_THAT(refused.err, HasSubstr(expected));
+  }
 }
 
 }  // namespace

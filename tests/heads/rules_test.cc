@@ -124,6 +124,8 @@ TEST(HeadRules, ASlidingWindowEndsAtItsQuery) {
                      const Index p = 60 - m + i;
                      return l <= p && l > p - 17 ? raw : kHidden;
                    }));
+    // It is compared with a prompt of what a query sees.
+    EXPECT_THAT(diagnose(head).reason, HasSubstr("17 Gaussian keys"));
   }
 }
 

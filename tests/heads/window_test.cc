@@ -8,6 +8,7 @@
 
 #include "esscher/base/error.h"
 #include "esscher/estimate/moments.h"
+#include "esscher/heads/detail/window_study.h"
 #include "esscher/heads/diagnose.h"
 #include "esscher/heads/window_control.h"
 #include "esscher/heads/windowed_outputs.h"
@@ -278,6 +279,40 @@ TEST(Window, PlantedKeysAndAGaussianRest) {
       EXPECT_LT(least, window_control(parts, expected, combine(tail, parts))) << n;
     }
   }
+}
+
+TEST(Window, TheVerdictSpeaksOfTheCheapestRowWithinTolerance) {
+  const auto rows = [] {
+    return std::vector<WindowRow>{{.w = 8, .tail = Tail::finite, .lin_c = 0.12, .state = 80},
+                                  {.w = 16, .tail = Tail::mean, .lin_c = 0.09, .state = 120},
+                                  {.w = 32, .tail = Tail::none, .lin_c = 0.05, .state = 200},
+                                  {.w = 8, .tail = Tail::mixture, .lin_c = 0.01, .state = 90},
+                                  {.w = 64, .tail = Tail::none, .lin_c = 0.001, .state = 501}};
+  };
+  const auto best = [](const std::vector<WindowRow>& all) {
+    std::vector<std::size_t> out;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (all[i].best.value()) out.push_back(i);
+    }
+    return out;
+  };
+  std::vector<WindowRow> all = rows();
+  EXPECT_EQ(judge_windows(all, 0.1, 1000),
+            "linear beyond 16 keys: error 0.09 with 120 numbers instead of n(dₖ + dᵥ) = 1000 "
+            "(tail: mean)");
+  EXPECT_EQ(best(all), (std::vector<std::size_t>{1}));
+  EXPECT_EQ(judge_windows(all, 0.06, 1000),
+            "local, 32 keys suffice: error 0.05 with 200 numbers instead of n(dₖ + dᵥ) = 1000 "
+            "(tail: none)");
+  all[2].heavy = 4;
+  EXPECT_EQ(judge_windows(all, 0.01, 1000),
+            "no window that was tried is within 1 % in half of the numbers; the best keeps 32 keys "
+            "and 4 heavy ones: error 0.05 with 200 numbers instead of n(dₖ + dᵥ) = 1000 (tail: "
+            "none)");
+  EXPECT_EQ(best(all), (std::vector<std::size_t>{2}));
+  EXPECT_EQ(judge_windows(all, 0.1, 100),
+            "no window with a tail takes half of the numbers of the prompt");
+  EXPECT_TRUE(best(all).empty());
 }
 
 TEST(Window, BadOptionsAreNamed) {

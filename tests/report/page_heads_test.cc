@@ -92,6 +92,27 @@ TEST(HeadsPage, ShowsTheForecastBesideItsTest) {
   EXPECT_EQ(section.tables[3].sheet.rows[0][2], Value(44.0));
 }
 
+// The overview names the window that the verdict speaks of, and the lead says what windows gain.
+TEST(HeadsPage, TheOverviewNamesTheBestWindow) {
+  HeadDiagnosis head = head_with("a", HeadVerdict::too_short, "too short to say");
+  head.window = std::vector<WindowRow>{
+      {.w = 8, .tail = Tail::finite, .lin_c = 0.3, .state = 9, .best = false},
+      {.w = 16,
+       .tail = Tail::mean,
+       .lin_c = 0.04,
+       .state = head.n * (head.dk + head.dv) / 4,
+       .best = true}};
+  HeadDiagnosis other = head_with("b", HeadVerdict::too_short, "too short to say");
+  const Page page = heads_page({head, other});
+  const Record& row = page.sections[0].tables.front().sheet.rows[0];
+  EXPECT_EQ(std::vector<Value>(row.begin() + 11, row.end()),
+            (std::vector<Value>{Value(std::int64_t{16}), Value(std::string("mean")), Value(0.04),
+                                Value(25.0)}));
+  EXPECT_EQ(page.sections[0].tables.front().sheet.rows[1][11], Value());
+  EXPECT_THAT(page.lead, HasSubstr("the typical head is 0.04 instead of 0.5, for 25 % of the"));
+  EXPECT_THAT(heads_page({other}).lead, Not(HasSubstr("window")));
+}
+
 // Names that say layer and head make a map; others do not.
 TEST(HeadsPage, HeadsOfLayersAreAMap) {
   std::vector<HeadDiagnosis> heads;
@@ -136,7 +157,7 @@ TEST(HeadsPage, BudgetsAndCausesHaveTheirTables) {
   ASSERT_EQ(section.tables.size(), 4u);
   EXPECT_EQ(section.tables[2].sheet.rows.front().front(), Value(std::string("drift")));
   EXPECT_EQ(section.tables[3].sheet.rows.size(), 2u);
-  EXPECT_EQ(section.text, "Error 0.5. Why: drift.");
+  EXPECT_EQ(section.text, "Error 0.5.\n\nWhy: drift.");
   EXPECT_EQ(page.datasets.at("budget-head-0").rows.size(), 1u);  // only what is on the front
 }
 

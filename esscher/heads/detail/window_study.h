@@ -29,10 +29,10 @@ std::vector<WindowRow> ruled_window_rows(const Head& head, const HeadOptions& op
 std::vector<WindowLengthRow> window_length_rows(const Head& head, const HeadOptions& options,
                                                 const std::vector<PromptResult>& results);
 
-// The cheapest row whose error is within the tolerance, in words: "linear beyond 32 keys: error 0.09
-// with 6600 numbers instead of n(dₖ + dᵥ) = 24576 (tail: finite)"; what the best row leaves if there is none. Rows
-// that keep more than half of full_state do not count, nor mixtures, which were fitted to the keys
-// that they stand for.
-std::string window_verdict(const std::vector<WindowRow>& rows, double tolerance, Index full_state);
+// Marks the cheapest row whose error is within the tolerance, or the row that errs least if there is
+// none, and says it in words: "linear beyond 32 keys: error 0.09 with 6600 numbers instead of
+// n(dₖ + dᵥ) = 24576 (tail: finite)". Rows that keep more than half of full_state do not count, nor
+// mixtures, which were fitted to the keys that they stand for.
+std::string judge_windows(std::vector<WindowRow>& rows, double tolerance, Index full_state);
 
 }  // namespace esscher
