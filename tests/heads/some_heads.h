@@ -16,7 +16,8 @@ inline Matrix values_of(const Matrix& keys, Index dv) {
          0.5 * testing::random_matrix(Stream(21, 902), keys.rows(), dv);
 }
 
-inline Head head_of(const std::string& name, const Matrix& keys, double score_deviation, bool causal) {
+inline Head head_of(const std::string& name, const Matrix& keys, double score_deviation,
+                    bool causal) {
   const Index d = keys.cols();
   const Matrix queries = testing::random_matrix(Stream(21, 903), causal ? keys.rows() : 128, d) *
                          score_deviation / std::sqrt(static_cast<double>(d));
