@@ -97,6 +97,16 @@ void finish_compare(const Globals& globals, const IclOptions& options, const Con
   print_result(globals, "icl-compare", compare_document(result), text);
 }
 
+std::string sharp_note(const std::vector<OptimumRow>& rows) {
+  std::string lengths;
+  for (const OptimumRow& row : rows) {
+    if (row.sharp) lengths += (lengths.empty() ? "" : ", ") + row.L.text();
+  }
+  if (lengths.empty()) return "";
+  return "at L = " + lengths + " the search left at scores of deviation " + brief(kSharpest) +
+         ": the best layer is sharper, and\nmay be the one that takes the largest token.\n";
+}
+
 }  // namespace
 
 void icl_flow(const Globals& globals, const IclOptions& options) {
@@ -192,7 +202,8 @@ void icl_optimum(const Globals& globals, const IclOptions& options) {
   print_result(globals, "icl-optimum", document,
                show_table(rows, {"L", "risk", "std_error", "u", "v", "w", "limit_risk", "bayes",
                                  "affine", "linear", "linear_heads", "mirror_risk", "restarts",
-                                 "agreeing", "converged"}));
+                                 "agreeing", "converged"}) +
+                   sharp_note(rows));
 }
 
 void add_icl(const Command& app, Globals& globals) {
@@ -275,9 +286,10 @@ void add_icl(const Command& app, Globals& globals) {
       "'sweep.eps=[0.5]'",
       {.shard = true, .dry_run = true}, icl_compare);
   add("optimum", "The best layer of a family at each prompt length", kSeveral,
-      "Reads [task] of another type than regression, [model] kind, heads and family, [sweep] "
-      "lengths\n"
-      "and [flow] restarts; 'esscher config icl optimum' prints every key.\n"
+      "Reads [task] of another type than regression, [model], [sweep] lengths and [flow] "
+      "restarts;\n"
+      "'esscher config icl optimum' prints every key. model.parametrisation with key_dim searches\n"
+      "scores of low rank, and model.init is the first start.\n"
       "Examples:\n"
       "  esscher icl optimum --set task.type=denoising --set 'task.means=[[1.5],[-1.5]]' --length "
       "10,1000,inf",

@@ -135,6 +135,12 @@ std::string text_of(const std::vector<RiskRow>& rows, const IclOptions& options,
     text +=
         "bayes knows the law of the tokens, which a finite prompt does not tell: a lower bound.\n";
   }
+  if (std::ranges::any_of(rows,
+                          [](const RiskRow& row) { return row.bayes_by == BayesBy::chains; })) {
+    text +=
+        "bayes is the posterior mean by Markov chains; its error has half the gap between chains\n"
+        "that start at the law of the prompt and chains that do not know it.\n";
+  }
   if (!rows.empty() && rows[0].loss) {
     text += "the risk is " + std::string(mean_of(*rows[0].loss)) + ", not a squared error.\n";
   }

@@ -270,7 +270,8 @@ TableDeclaration init_table() {
             "the family of starts; \"torch\" for several heads",
             {"torch", "balanced", "identity", "normal", "dense"}},
            {"alpha", K::number, "",
-            "size of a balanced start, half of the theorem's bound unless given"},
+            "size of a balanced start, half of the theorem's bound unless given; 0.1 for other "
+            "tasks than regression"},
            {"shape", K::matrix, "", "Theta Theta' of a balanced start", {}, "matrix"},
            {"seed", K::integer, "", "of a random start, the seed of the run unless given"},
            {"scale", K::number, "0.01",

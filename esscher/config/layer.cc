@@ -202,11 +202,15 @@ Layer read_dense(const Table& model, const Table& init, const ContextTask& task)
   return out;
 }
 
+std::vector<ModelKind> read_kinds(const Table& model) {
+  return read_kinds(model,
+                    static_cast<std::size_t>(model.integer_or("heads", 1, Range::between(1, 8))));
+}
+
 // U = V = scale I in each head.
 Layer read_identity(const Table& model, const ContextTask& task, double scale) {
   const Index D = task.token_dim, m = task.out_dim;
-  const auto heads = static_cast<std::size_t>(model.integer_or("heads", 1, Range::between(1, 8)));
-  const std::vector<ModelKind> kinds = read_kinds(model, heads);
+  const std::vector<ModelKind> kinds = read_kinds(model);
   Layer out{Matrix::Zero(m, D), {}};
   for (const ModelKind kind : kinds) {
     out.heads.push_back(
@@ -228,6 +232,48 @@ LayerFactors read_factors(const Table& model, const ContextTask& task) {
   out.key_dim = model.integer_or("key_dim", task.token_dim, Range::between(1, 10000));
   out.score_scale = read_score_scale(model, out.key_dim);
   return out;
+}
+
+Stream start_stream(const Table& init, std::uint64_t seed) {
+  if (init.has("seed")) seed = static_cast<std::uint64_t>(init.integer("seed", kNotNegative));
+  return Stream(seed).split(0);
+}
+
+Layer read_balanced(const Table& model, const Table& init, const ContextTask& task,
+                    std::uint64_t seed) {
+  const std::vector<ModelKind> kinds = read_kinds(model);
+  const double alpha = init.number_or("alpha", 0.1, Range::positive());
+  const Index D = task.token_dim, q = task.out_dim < D ? D - 1 : D;
+  if (kinds.size() > 1) {
+    return balanced_layer(task, kinds, alpha, Matrix(), start_stream(init, seed));
+  }
+  const Matrix shape = init.has("shape") ? read_cov_spec(init, "shape", q) : Matrix();
+  return balanced_layer(task, kinds, alpha, shape, Stream(seed));
+}
+
+// The start of a model of this task and family, in the coordinates of model.parametrisation.
+LayerModel read_start(const Table& model, LayerModel out, std::uint64_t seed) {
+  const Table init = model.table_or_empty("init");
+  out.factors = read_factors(model, out.task);
+  const StartKind kind = init.enumerator_or("kind", StartKind::identity);
+  const bool drawn = kind == StartKind::torch;
+  switch (kind) {
+    case StartKind::normal:
+      init.fail("kind", "\"dense\", \"identity\", \"balanced\" or \"torch\" for this type of task");
+    case StartKind::dense: out.start = read_dense(model, init, out.task); break;
+    case StartKind::balanced: out.start = read_balanced(model, init, out.task, seed); break;
+    case StartKind::torch: out.start = read_identity(model, out.task, 0); break;
+    case StartKind::identity:
+      out.start = read_identity(model, out.task, init.number_or("scale", 0.01));
+      break;
+  }
+  try {
+    if (drawn) return with_torch_start(out, start_stream(init, seed));
+    (void)out.theta0();
+    return out;
+  } catch (const ArgumentError& error) {
+    model.fail_because(out.factors.is_factored() ? "parametrisation" : "family", error.what());
+  }
 }
 
 }  // namespace
@@ -259,32 +305,9 @@ ContextTask read_context_task(const Table& root) {
 
 LayerModel read_layer_model(const Table& root, const ContextTask& task, std::uint64_t seed) {
   const Table model = root.table_or_empty("model");
-  const Table init = model.table_or_empty("init");
   LayerModel out{.task = task};
   out.family = model.enumerator_or("family", LayerFamily::full);
-  out.factors = read_factors(model, task);
-  const StartKind kind = init.enumerator_or("kind", StartKind::identity);
-  if (kind == StartKind::balanced || kind == StartKind::normal) {
-    init.fail("kind", "\"dense\", \"identity\" or \"torch\" for this type of task");
-  }
-  if (kind == StartKind::dense) {
-    out.start = read_dense(model, init, task);
-  } else {
-    const bool drawn = kind == StartKind::torch;
-    out.start = read_identity(model, task, drawn ? 0 : init.number_or("scale", 0.01));
-  }
-  try {
-    if (kind != StartKind::torch) {
-      (void)out.theta0();
-      return out;
-    }
-    if (init.has("seed")) {
-      seed = static_cast<std::uint64_t>(init.integer("seed", kNotNegative));
-    }
-    return with_torch_start(out, Stream(seed).split(0));
-  } catch (const ArgumentError& error) {
-    model.fail_because(out.factors.is_factored() ? "parametrisation" : "family", error.what());
-  }
+  return read_start(model, std::move(out), seed);
 }
 
 LayerProblem read_layer_problem(const Table& root, std::uint64_t seed) {
@@ -320,10 +343,24 @@ OptimumProblem read_optimum_problem(const Table& root, std::uint64_t seed) {
   allow_lab_keys(root);
   OptimumProblem out{.task = read_context_task(root), .lengths = {}, .risk = {}};
   const Table model = root.table_or_empty("model");
-  model.allow({"init"});
-  out.family = model.enumerator_or("family", LayerFamily::scalars);
-  out.kinds = read_kinds(
-      model, static_cast<std::size_t>(model.integer_or("heads", 1, Range::between(1, 8))));
+  const bool is_factored =
+      model.has("parametrisation") &&
+      model.enumerator_or("parametrisation", ParameterSpace::UV) != ParameterSpace::UV;
+  out.family =
+      model.enumerator_or("family", is_factored ? LayerFamily::full : LayerFamily::scalars);
+  if (model.has("init")) {
+    const LayerModel read = read_start(model, {.task = out.task, .family = out.family}, seed);
+    out.factors = read.factors;
+    out.start = read.start;
+    out.kinds.clear();
+    for (const LayerHead& head : read.start.heads) out.kinds.push_back(head.kind);
+  } else {
+    out.factors = read_factors(model, out.task);
+    out.kinds = read_kinds(model);
+    if (is_factored && out.family != LayerFamily::full) {
+      model.fail("family", "\"full\", because there is a parametrisation");
+    }
+  }
   out.lengths = read_lengths(
       root, {Length(10), Length(100), Length(1000), Length(10000), Length::infinity()});
   out.restarts = static_cast<int>(

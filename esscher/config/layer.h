@@ -18,6 +18,7 @@
 //            given), and where icl flow, icl train and icl compare move ("full" unless given); heads = 1
 //            init = { kind = "identity", scale = 0.01 }  U = V = scale I; heads = 1 of them
 //            init = { kind = "torch", seed }             uniform entries; heads = 1 of them
+//            init = { kind = "balanced", alpha = 0.1, shape, seed }   |U|_F = |V|_F = alpha
 //            parametrisation = "UV" | "KQV" | "KQVO", key_dim, score_scale: as for regression
 //   [sweep]  engine = "auto" | "exact" | "direct": how icl risk averages over finite prompts
 //
@@ -34,14 +35,15 @@
 
 namespace esscher {
 
-// task.type, "regression" unless given. Regression with task_cov, rank, nonzero or cov_law is "linear".
+// task.type, "regression" unless given. Regression with task_cov, rank, nonzero or cov_law is
+// "linear".
 TaskType read_task_type(const Table& root);
 
 // The task of any type; regression with Gaussian features.
 ContextTask read_context_task(const Table& root);
 
-// The layer where a flow or a training starts, in the family model.family, "full" unless given, or in
-// the factors of model.parametrisation.
+// The layer where a flow or a training starts, in the family model.family, "full" unless given, or
+// in the factors of model.parametrisation.
 LayerModel read_layer_model(const Table& root, const ContextTask& task, std::uint64_t seed);
 
 // Reads the whole of a table of risks.
@@ -53,8 +55,8 @@ LayerFlowProblem read_layer_flow_problem(const Table& root, std::uint64_t seed);
 // Reads the whole of a comparison of that flow at several lengths, with its flow at infinity.
 LayerCompareProblem read_layer_compare_problem(const Table& root, std::uint64_t seed);
 
-// Reads the whole of a search for the best layer, flow.restarts = 4 included. The heads are those of
-// model.heads, model.kind and model.kinds; model.init plays no part.
+// Reads the whole of a search for the best layer, flow.restarts = 4 included. The heads are those
+// of model.heads, model.kind and model.kinds; model.init, if given, is the first of the starts.
 OptimumProblem read_optimum_problem(const Table& root, std::uint64_t seed);
 
 }  // namespace esscher

@@ -46,8 +46,8 @@ bool has_prompt_formula(const Layer& layer) {
   return layer.is_all(ModelKind::linear) || layer.is_all(ModelKind::softmax);
 }
 
-bool has_gradient_formula(const Layer& layer) {
-  return layer.is_all(ModelKind::linear) || layer.heads.size() == 1;
+bool reads_pairs(const Layer& layer) {
+  return !layer.is_all(ModelKind::linear) && layer.heads.size() > 1;
 }
 
 double prompt_error(const Layer& layer, const TokenLaw& tokens, Length L, const VectorView& z,
@@ -65,13 +65,11 @@ double prompt_error(const Layer& layer, const TokenLaw& tokens, Length L, const 
   if (layer.heads.size() == 1) {
     return detail::softmax_error(layer, tokens, L.count(), z, target, gradient);
   }
-  if (layer.is_all(ModelKind::softmax) && gradient == nullptr) {
-    return detail::softmax_heads_error(layer, tokens, L.count(), z, target);
+  if (layer.is_all(ModelKind::softmax)) {
+    return detail::softmax_heads_error(layer, tokens, L.count(), z, target, gradient);
   }
-  throw CapabilityError("layer: " + std::to_string(layer.heads.size()) +
-                        " heads with softmax among them have no formula of the " +
-                        (gradient == nullptr ? "error" : "gradient") + " at L = " + L.text() +
-                        "; use engine = direct, which draws prompts, or length inf");
+  throw CapabilityError("layer: softmax and linear heads in one layer have no formula at L = " +
+                        L.text() + "; use engine = direct, which draws prompts, or length inf");
 }
 
 }  // namespace esscher

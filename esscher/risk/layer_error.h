@@ -1,7 +1,7 @@
 // Half the squared error of a layer at one query, and its gradient in the layer.
 //
-// Half the squared error unless another loss of task/loss.h is asked for: J = loss(out, t) then, and
-// its derivative in out takes the place of out - t. Only tokens as they are serve other losses.
+// Half the squared error unless another loss of task/loss.h is asked for: J = loss(out, t) then,
+// and its derivative in out takes the place of out - t. Only tokens as they are serve other losses.
 //
 // On tokens as they are, a law or a prompt of given tokens:
 //
@@ -29,13 +29,13 @@
 //
 // closed forms in the moments of a mixture up to the fourth.
 //
-// For several softmax heads the value only: with the xi_h = V_h (sum omega_h z' - c_h) of the heads
+// For several softmax heads, with the xi_h = V_h (sum omega_h z' - c_h) of the heads
 // and r = Wz + sum_h V_h c_h - t,
 //
 //   J = |r|^2/2 + sum_h (r'E xi_h + E|xi_h|^2/2) + sum_{h<g} E xi_h'xi_g,
 //
 // in which terms of one head are those above and terms of pairs are integrals over two tilts
-// (universal/two_tilts.h). Other layers have no formula.
+// (universal/two_tilts.h), with their gradients. Other layers have no formula.
 #pragma once
 
 #include "esscher/base/length.h"
@@ -55,11 +55,11 @@ double layer_error(const Layer& layer, const AnyMeasure& tokens, const VectorVie
 
 // No head, softmax heads only, or linear heads only.
 bool has_prompt_formula(const Layer& layer);
-// The same with at most one softmax head.
-bool has_gradient_formula(const Layer& layer);
+// The formula is one of pairs of heads, which cost milliseconds for each query.
+bool reads_pairs(const Layer& layer);
 
 // The average over prompts of L tokens; at L = infinity the error on the law itself, for any layer.
-// Throws CapabilityError for a layer without a formula, or without that of the gradient asked for.
+// Throws CapabilityError for a layer without a formula.
 double prompt_error(const Layer& layer, const TokenLaw& tokens, Length L, const VectorView& z,
                     const VectorView& target, Layer* gradient = nullptr);
 

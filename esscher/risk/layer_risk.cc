@@ -150,14 +150,6 @@ Estimate over_draws(const ContextTask& task, Length L, const RiskOptions& option
   return out;
 }
 
-Estimate bayes_from_prompts(const ContextTask& task, Length L, const RiskOptions& options) {
-  return over_draws(task, L, options, [&](const Place& place) {
-    const Empirical* prompt = place.prompt->as<Empirical>();
-    const Vector miss = task.posterior_mean(prompt->tokens(), place.node.query) - place.node.target;
-    return 0.5 * (miss.squaredNorm() + place.node.variance);
-  });
-}
-
 template <class Risk>
 Estimate of_moments(const ContextTask& task, const RiskOptions& options, const Risk& risk) {
   if (task.exact_moments) return {risk(task.moments(options.stream)), 0, 0, Engine::exact};
@@ -230,7 +222,7 @@ RiskChoice choose_layer_risk(const ContextTask& task, const Layer& layer, Length
   const bool squared = task.loss == TaskLoss::squared;
   const bool formula = of_law || (squared && has_prompt_formula(layer));
   // Integrals over pairs of heads cost milliseconds for each query, so that they are asked for.
-  const bool by_pairs = !length.is_infinite() && !has_gradient_formula(layer);
+  const bool by_pairs = !length.is_infinite() && reads_pairs(layer);
   const bool asked = engine != Engine::direct && engine != Engine::automatic;
   if (formula && (by_pairs ? asked : engine != Engine::direct)) {
     return {RiskMethod::quadrature, Engine::quadrature,
@@ -294,12 +286,13 @@ RiskOptions shared_nodes(const ContextTask& task, const Layer& like, Length leng
 
 ReferenceRisks reference_risks(const ContextTask& task, Length length, const RiskOptions& options) {
   ReferenceRisks out;
-  const bool law_is_known = task.fixed_law || length.is_infinite();
-  if (!law_is_known && task.posterior_mean) {
-    out.bayes = bayes_from_prompts(task, length, options);
-  } else {
-    out.bayes_is_bound = !law_is_known;
-    out.bayes = over_nodes(task, options.log2_nodes, options, least_losses);
+  out.bayes_by = bayes_by(task, length);
+  out.bayes = over_nodes(task, options.log2_nodes, options, least_losses);
+  if (out.bayes_by != BayesBy::known_law && !out.bayes_is_bound()) {
+    check_prompt_memory(task, length, 1);
+    const Estimate excess = posterior_excess(task, length, options);
+    out.bayes = {out.bayes.value + excess.value, std::hypot(out.bayes.std_error, excess.std_error),
+                 excess.n, excess.engine, out.bayes.heavy || excess.heavy};
   }
   out.affine = of_best_map(task, options, true);
   out.linear = of_best_map(task, options, false);
@@ -316,7 +309,8 @@ std::vector<RiskRow> layer_risk_rows(const LayerProblem& problem) {
     if (!problem.references) continue;
     const ReferenceRisks reference = reference_risks(problem.task, L, problem.risk);
     rows.push_back(risk_row(L, "bayes", reference.bayes));
-    if (reference.bayes_is_bound) rows.back().bound = true;
+    if (reference.bayes_is_bound()) rows.back().bound = true;
+    rows.back().bayes_by = reference.bayes_by;
     rows.push_back(risk_row(L, "affine", reference.affine));
     rows.push_back(risk_row(L, "linear", reference.linear));
   }

@@ -9,9 +9,11 @@
 //
 // Beside it stand predictions that every layer should be compared with:
 //
-//   bayes    the best one. It knows the law of the tokens where every prompt has the same, or where the
-//            prompt is infinite. From a finite prompt it is computed for pools; for other tasks the
-//            predictor that knows the law is a bound that no prediction beats.
+//   bayes    the best one. It knows the law of the tokens where every prompt has the same or tells
+//            it, as an infinite prompt does. From other prompts it is the posterior mean, by a
+//            formula, a quadrature or chains (posterior_risk.h). Where none of them serves, the
+//            predictor that
+//            knows the law is a bound that no prediction beats.
 //   affine   the best map A z + b of the query alone
 //   linear   the best map A z of the query alone
 #pragma once
@@ -22,6 +24,7 @@
 #include "esscher/base/length.h"
 #include "esscher/risk/context_nodes.h"
 #include "esscher/risk/layer.h"
+#include "esscher/risk/posterior_risk.h"
 #include "esscher/risk/risk_rows.h"
 
 namespace esscher {
@@ -44,15 +47,18 @@ using LayerRiskFunction = std::function<double(const Layer& at, Layer* gradient)
 LayerRiskFunction layer_risk_function(const ContextTask& task, const Layer& like, Length length,
                                       const RiskOptions& options);
 
-// Options for this length with which layer_risk_function averages over the same nodes or draws at every
-// length: at L = infinity over as few as at finite ones.
+// Options for this length with which layer_risk_function averages over the same nodes or draws at
+// every length: at L = infinity over as few as at finite ones.
 RiskOptions shared_nodes(const ContextTask& task, const Layer& like, Length length,
                          RiskOptions options);
 
 struct ReferenceRisks {
   Estimate bayes;
-  bool bayes_is_bound = false;  // it knows the law, which a finite prompt does not tell
+  BayesBy bayes_by = BayesBy::known_law;
   Estimate affine, linear;
+
+  // It knows the law, which a finite prompt does not tell.
+  [[nodiscard]] bool bayes_is_bound() const { return bayes_by == BayesBy::bound; }
 };
 ReferenceRisks reference_risks(const ContextTask& task, Length length, const RiskOptions& options);
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "esscher/base/columns.h"
+#include "esscher/risk/posterior_risk.h"
 #include "esscher/risk/risk.h"
 #include "esscher/task/loss.h"
 
@@ -21,9 +22,10 @@ struct RiskRow {
   std::optional<bool> heavy = {};     // absent in runs written before it was known
   std::optional<double> factor = {};  // absent without a schedule
   std::optional<std::string> task = {};
-  std::optional<TaskLoss> loss = {};   // absent for half the squared error
-  std::optional<bool> bound = {};      // absent unless it is true
-  std::optional<Length> trained = {};  // absent unless the model was trained
+  std::optional<TaskLoss> loss = {};     // absent for half the squared error
+  std::optional<bool> bound = {};        // absent unless it is true
+  std::optional<BayesBy> bayes_by = {};  // of rows of bayes on other tasks than regression
+  std::optional<Length> trained = {};    // absent unless the model was trained
 
   template <class Row, class Column>
   static void columns(Row& row, Column&& column) {
@@ -39,6 +41,7 @@ struct RiskRow {
     column("task", row.task, "", "type of the task");
     column("loss", row.loss, "", "the risk is the mean of this loss instead");
     column("bound", row.bound, "", "bayes knows more than the prompt tells: only a lower bound");
+    column("bayes_by", row.bayes_by, "", "how the best prediction was found, in its rows");
     column("trained", row.trained, "tokens", "length of the prompts that the model was trained on");
   }
 };

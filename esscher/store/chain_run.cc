@@ -44,7 +44,8 @@ std::vector<RiskRow> risks_beside(const TrainResult& result, const TrainConfig& 
   if (config.layer) {
     const ReferenceRisks found = reference_risks(config.layer->task, config.length, config.risk);
     rows.push_back(risk_row(config.length, "bayes", found.bayes));
-    if (found.bayes_is_bound) rows.back().bound = true;
+    if (found.bayes_is_bound()) rows.back().bound = true;
+    rows.back().bayes_by = found.bayes_by;
     rows.push_back(risk_row(config.length, "affine", found.affine));
     rows.push_back(risk_row(config.length, "linear", found.linear));
     return rows;

@@ -60,6 +60,76 @@ SideBySide side_by_side(const ClassificationTask& task, const Matrix& root) {
   return {task.weights, factor, draw};
 }
 
+// What labelled tokens say of the means: how many are of each class, and their mean.
+struct ClassSums {
+  double n[2] = {0, 0};
+  Matrix mean;  // [2,d]
+
+  explicit ClassSums(const Matrix& prompt) : mean(Matrix::Zero(2, prompt.cols() - 1)) {
+    const Index d = mean.cols();
+    for (Index i = 0; i < prompt.rows(); ++i) {
+      const Index k = prompt(i, d) > 0 ? 0 : 1;
+      n[k] += 1;
+      mean.row(k) += (prompt.row(i).head(d) - mean.row(k)) / n[k];
+    }
+  }
+};
+
+double half_square(const Vector& x, const Matrix& inverse) { return 0.5 * x.dot(inverse * x); }
+
+// log pi_k N(x; m_k, G) of both classes, up to a constant.
+Vector log_classes(const ClassificationTask& task, const Matrix& inverse, const Matrix& means,
+                   const Vector& x) {
+  Vector out(2);
+  for (Index k = 0; k < 2; ++k) {
+    out[k] = std::log(task.weights[k]) - half_square(x - means.row(k).transpose(), inverse);
+  }
+  return out;
+}
+
+// Means N(0, s2 I): given n points of mean x_k, m_k is N(n C G^{-1} x_k, C), C = (n G^{-1} +
+// I/s2)^{-1}, and a new point N(that, G + C). In the directions of G all are numbers.
+Vector label_of_gaussian_means(const ClassificationTask& task, const Eigensystem& G,
+                               const Matrix& prompt, const Vector& query) {
+  const Index d = prompt.cols() - 1;
+  const ClassSums sums(prompt);
+  const Vector x = G.vectors.transpose() * query.head(d);
+  const double prior = task.means.scale * task.means.scale;
+  double log_density[2];
+  for (Index k = 0; k < 2; ++k) {
+    const Vector centre = G.vectors.transpose() * sums.mean.row(k).transpose();
+    log_density[k] = std::log(task.weights[k]);
+    for (Index j = 0; j < d; ++j) {
+      const double own = G.values[j], C = 1 / (sums.n[k] / own + 1 / prior);
+      const double variance = own + C, miss = x[j] - sums.n[k] * C / own * centre[j];
+      log_density[k] -= 0.5 * (miss * miss / variance + std::log(variance));
+    }
+  }
+  return Vector::Constant(1, std::tanh((log_density[0] - log_density[1]) / 2));
+}
+
+LawEvidence evidence_of(const ClassificationTask& task, const Matrix& inverse, const Matrix& prompt,
+                        const Vector& query) {
+  const Vector x = query.head(inverse.rows());
+  const ClassSums sums(prompt);
+  return {.log_density =
+              [=](const Vector& normals) {
+                const Matrix means = task.means.at(normals);
+                const Vector own = log_classes(task, inverse, means, x);
+                double out = own.maxCoeff() + std::log1p(std::exp(-std::abs(own[0] - own[1])));
+                for (Index k = 0; k < 2; ++k) {
+                  out -= sums.n[k] *
+                         half_square((sums.mean.row(k) - means.row(k)).transpose(), inverse);
+                }
+                return out;
+              },
+          .mean =
+              [=](const Vector& normals) {
+                const Vector own = log_classes(task, inverse, task.means.at(normals), x);
+                return Vector::Constant(1, std::tanh((own[0] - own[1]) / 2)).eval();
+              }};
+}
+
 }  // namespace
 
 void ClassificationTask::check() const {
@@ -114,6 +184,17 @@ ContextTask classification_task(const ClassificationTask& given) {
   };
   out.moments = [moments = moments_of(task)](const Stream&) { return moments; };
   out.side_by_side = side_by_side(task, root);
+  if (task.means.law == MeansLaw::gaussian) {
+    out.posterior_mean = [task, system](const Matrix& prompt, const Vector& query) {
+      return label_of_gaussian_means(task, system, prompt, query);
+    };
+  }
+  if (task.means.law == MeansLaw::sphere) {
+    out.posterior_by = PosteriorBy::chains;
+    out.evidence = [task, inverse](const Matrix& prompt, const Vector& query) {
+      return evidence_of(task, inverse, prompt, query);
+    };
+  }
   return out;
 }
 

@@ -22,10 +22,17 @@ double explained(const Matrix& A, const Matrix& B) {
 
 }  // namespace
 
+NodeDraw draw_normals(const ContextTask& task, const Stream& stream) {
+  NodeDraw out{Vector(task.law_normals + task.query_normals),
+               CategoricalDraw(task.strata)(stream.split(1).uniform(0))};
+  stream.split(0).fill_normal(0,
+                              {out.normals.data(), static_cast<std::size_t>(out.normals.size())});
+  return out;
+}
+
 ContextNode draw_node(const ContextTask& task, const Stream& stream) {
-  Vector normals(task.law_normals + task.query_normals);
-  stream.split(0).fill_normal(0, {normals.data(), static_cast<std::size_t>(normals.size())});
-  return task.node(normals, CategoricalDraw(task.strata)(stream.split(1).uniform(0)));
+  const NodeDraw draw = draw_normals(task, stream);
+  return task.node(draw.normals, draw.stratum);
 }
 
 double best_affine_risk(const QueryMoments& m) {

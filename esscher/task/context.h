@@ -1,13 +1,14 @@
 // Tasks beyond regression, as their risks need them. A task draws the law of its tokens and a query
-// z [D]; the target t [m] is random even then. Given law and query the prompt says nothing more about
-// the target, so that a prediction `out` of a prompt has
+// z [D]; the target t [m] is random even then. Given law and query the prompt says nothing more
+// about the target, so that a prediction `out` of a prompt has
 //
 //   E|out - t|^2 = E|out - E[t | law, z]|^2 + E tr Cov(t | law, z),
 //
-// and the second term is what no prediction removes. (task/loss.h has the same of another loss.) A node is one law and one query with these two
-// numbers. Nodes are functions of standard normals and of a stratum, which is a class of queries
-// with known probability (the component of a mixture, the member of a pool), so that one function
-// serves quadrature, where normals are the points of a net, and draws.
+// and the second term is what no prediction removes. (task/loss.h has the same of another loss.) A
+// node is one law and one query with these two numbers. Nodes are functions of standard normals and
+// of a stratum, which is a class of queries with known probability (the component of a mixture, the
+// member of a pool), so that one function serves quadrature, where normals are the points of a net,
+// and draws.
 //
 //   denoising_task         task/denoising.h
 //   classification_task    task/classification.h
@@ -25,6 +26,7 @@
 #include "esscher/base/enum_names.h"
 #include "esscher/random/stream.h"
 #include "esscher/task/loss.h"
+#include "esscher/task/posterior.h"
 #include "esscher/task/side_by_side.h"
 #include "esscher/task/token_law.h"
 
@@ -76,13 +78,26 @@ struct ContextTask {
   bool exact_moments = true;
   // Every prompt has the same law, which a predictor may therefore know.
   bool fixed_law = false;
-  // E[t | prompt, z] where it is computable, from the tokens of a prompt [L,D].
+  // E[t | prompt, z] where it has a formula or a quadrature, from the tokens of a prompt [L,D].
   std::function<Vector(const Matrix& prompt, const Vector& query)> posterior_mean = {};
   // Draws of many prompts at once, where the task has them.
   std::optional<SideBySide> side_by_side = {};
+  PosteriorBy posterior_by = PosteriorBy::formula;  // chains without posterior_mean
+  // What chains read where there is none.
+  std::function<LawEvidence(const Matrix& prompt, const Vector& query)> evidence = {};
+  // A prompt of so many tokens tells its law almost surely, as labels without noise may; 0: none
+  // does.
+  Index tells_law_from = 0;
 };
 
-// A node of the stream: its stratum is drawn too.
+// What a node is a function of.
+struct NodeDraw {
+  Vector normals;
+  Index stratum = 0;
+};
+NodeDraw draw_normals(const ContextTask& task, const Stream& stream);
+
+// The node of draw_normals.
 ContextNode draw_node(const ContextTask& task, const Stream& stream);
 
 // Least risk of maps of the query alone, half a mean squared error: A z + b, and A z.

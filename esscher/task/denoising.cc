@@ -51,6 +51,40 @@ SideBySide side_by_side(const DenoisingTask& task) {
   return {task.weights, std::sqrt(total_variance(task)) * Matrix::Identity(d, d), draw};
 }
 
+// log sum_k pi_k N(z; m_k, S I) for each row z of points, summed, up to a constant.
+double log_density_of(const Matrix& points, const Matrix& means, const Vector& log_weights,
+                      double S) {
+  Matrix exponent = points * means.transpose() / S;  // [n,K]
+  exponent.rowwise() += (log_weights - means.rowwise().squaredNorm() / (2 * S)).transpose();
+  const Vector top = exponent.rowwise().maxCoeff();
+  return top.sum() + (exponent.colwise() - top).array().exp().rowwise().sum().log().sum();
+}
+
+// The query is a point of the mixture too.
+LawEvidence evidence_of(const DenoisingTask& task, const Matrix& prompt, const Vector& query) {
+  Matrix points(prompt.rows() + 1, prompt.cols());
+  points << prompt, query.transpose();
+  const Vector log_weights = task.weights.array().log();
+  const double S = total_variance(task);
+  return {.log_density =
+              [=](const Vector& normals) {
+                return log_density_of(points, task.means.at(normals), log_weights, S);
+              },
+          .mean =
+              [=](const Vector& normals) {
+                return denoising_posterior(task, task.means.at(normals), query).mean;
+              }};
+}
+
+// One component with a Gaussian mean: tokens and query are Gaussian around it.
+Vector mean_of_one_component(const DenoisingTask& task, const Matrix& prompt, const Vector& query) {
+  const double S = total_variance(task), prior = task.means.scale * task.means.scale;
+  const auto n = static_cast<double>(prompt.rows() + 1);
+  const Vector sum = prompt.colwise().sum().transpose() + query;
+  const Vector centre = sum * (prior / (n * prior + S));
+  return centre + task.gamma * task.gamma / S * (query - centre);
+}
+
 }  // namespace
 
 void DenoisingTask::check() const {
@@ -119,6 +153,17 @@ ContextTask denoising_task(const DenoisingTask& given) {
   };
   out.moments = [moments = moments_of(task)](const Stream&) { return moments; };
   out.side_by_side = side_by_side(task);
+  if (out.fixed_law) return out;
+  if (task.means.count == 1 && task.means.law == MeansLaw::gaussian) {
+    out.posterior_mean = [task](const Matrix& prompt, const Vector& query) {
+      return mean_of_one_component(task, prompt, query);
+    };
+    return out;
+  }
+  out.posterior_by = PosteriorBy::chains;
+  out.evidence = [task](const Matrix& prompt, const Vector& query) {
+    return evidence_of(task, prompt, query);
+  };
   return out;
 }
 

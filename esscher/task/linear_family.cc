@@ -71,11 +71,15 @@ Fit fit(const Matrix& F, const Matrix& X, const Vector& y, double s2) {
   return {F * (system.vectors * inner.cwiseQuotient(damped)), -0.5 * (square + log_det)};
 }
 
+double noise_of(double noise, const Vector& y) {
+  return std::max({noise, kExactFit * y.squaredNorm(), 1e-300});
+}
+
 Vector posterior_w(const std::vector<Matrix>& factors, const Matrix& prompt, double noise) {
   const Index d = prompt.cols() - 1;
   const Matrix X = prompt.leftCols(d);
   const Vector y = prompt.col(d);
-  const double s2 = std::max({noise, kExactFit * y.squaredNorm(), 1e-300});
+  const double s2 = noise_of(noise, y);
   std::vector<Fit> fits;
   for (const Matrix& F : factors) fits.push_back(fit(F, X, y, s2));
   double best = fits[0].log_density;
@@ -112,6 +116,10 @@ struct DrawnCovariance {
 };
 
 }  // namespace
+
+Vector ridge_mean(const Matrix& factor, const Matrix& X, const Vector& y, double noise) {
+  return fit(factor, X, y, noise_of(noise, y)).w;
+}
 
 void LinearFamilyTask::check() const {
   const Index d = cov.rows();

@@ -8,8 +8,8 @@
 //         s Sigma, log s ~ N(-sigma^2/2, sigma^2) (scale), or
 //         Sigma^{1/2} G'G Sigma^{1/2} / m, G [m,d] of standard normals (wishart); E C = Sigma in all
 //
-// Features say nothing about w beyond the labels, so the best prediction from a prompt (X, y) is the
-// same for every law of C: for a known set S
+// Features say nothing about w beyond the labels, so the best prediction from a prompt (X, y) is
+// the same for every law of C: for a known set S
 //
 //   E[w_S | X, y, S] = T_SS X_S'(X_S T_SS X_S' + sig2 I)^{-1} y,
 //
@@ -45,6 +45,9 @@ struct LinearFamilyTask {
 };
 
 inline constexpr Index kMostSupports = 1000;
+
+// E[w | X, y] for w = F g with F [d,r] and g standard normal, labels X w + noise of this variance.
+Vector ridge_mean(const Matrix& factor, const Matrix& X, const Vector& y, double noise);
 
 ContextTask linear_family_task(const LinearFamilyTask& task);
 

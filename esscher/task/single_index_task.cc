@@ -5,15 +5,10 @@
 #include "esscher/base/error.h"
 #include "esscher/measure/link_pair.h"
 #include "esscher/random/sobol.h"
+#include "esscher/task/index_posterior.h"
 
 namespace esscher {
 namespace {
-
-Vector index_of(const SingleIndexTask& task, const VectorView& normals) {
-  const double deviation = std::sqrt(task.task_variance);
-  if (task.index_law == IndexLaw::gaussian) return deviation * normals;
-  return deviation / normals.norm() * normals;
-}
 
 // E g(H) and E g(H)^2, H ~ N(0, rho^2).
 struct LabelMoments {
@@ -34,7 +29,7 @@ QueryMoments moments_of(const SingleIndexTask& task, const Stream& stream) {
   out.zz.topLeftCorner(d, d) = task.cov;
   const Matrix normals = sobol_normals(d, kLog2Indices, stream);
   for (Index i = 0; i < normals.rows(); ++i) {
-    const Vector w = index_of(task, normals.row(i).transpose());
+    const Vector w = drawn_index(task, normals.row(i).transpose());
     const LabelMoments label = label_moments(task.link, std::sqrt(w.dot(task.cov * w)));
     out.t[0] += label.mean / static_cast<double>(normals.rows());
     out.tt += label.square / static_cast<double>(normals.rows());
@@ -44,6 +39,12 @@ QueryMoments moments_of(const SingleIndexTask& task, const Stream& stream) {
 }
 
 }  // namespace
+
+Vector drawn_index(const SingleIndexTask& task, const VectorView& normals) {
+  const double deviation = std::sqrt(task.task_variance);
+  if (task.index_law == IndexLaw::gaussian) return deviation * normals;
+  return deviation / normals.norm() * normals;
+}
 
 void SingleIndexTask::check() const {
   if (cov.rows() < 1) throw_argument("task", "dim", "0", "an integer >= 1");
@@ -68,7 +69,7 @@ ContextTask single_index_task(const SingleIndexTask& task) {
   out.strata = Vector::Ones(1);
   out.exact_moments = false;
   out.node = [task, root, d](const VectorView& normals, Index) {
-    const Vector w = index_of(task, normals.head(d));
+    const Vector w = drawn_index(task, normals.head(d));
     const Vector x = root * normals.tail(d);
     ContextNode node{
         std::make_shared<const TokenLaw>(SingleIndex(task.cov, w, task.link, task.noise_variance)),
@@ -81,6 +82,7 @@ ContextTask single_index_task(const SingleIndexTask& task) {
     return Vector::Constant(1, node.target[0] + std::sqrt(node.variance) * stream.normal(0)).eval();
   };
   out.moments = [task](const Stream& stream) { return moments_of(task, stream); };
+  add_index_posterior(task, out);
   return out;
 }
 

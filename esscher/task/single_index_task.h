@@ -2,8 +2,8 @@
 //
 //   w per prompt,   token (x, g(w'x) + noise),   x ~ N(0, Sigma),   query (x, 0),   target g(w'x)
 //
-// with w ~ N(0, s2 I_d), or uniform on the sphere of radius sqrt(s2). An infinite prompt tells w, so
-// that the best prediction is g(w'x) itself. Softmax attention with an infinite prompt applies a
+// with w ~ N(0, s2 I_d), or uniform on the sphere of radius sqrt(s2). An infinite prompt tells w,
+// so that the best prediction is g(w'x) itself. Softmax attention with an infinite prompt applies a
 // smoothed link to what linear attention computes (measure/single_index.h).
 #pragma once
 
@@ -30,6 +30,9 @@ struct SingleIndexTask {
   // Throws ArgumentError naming the field that is wrong.
   void check() const;
 };
+
+// w of d standard normals.
+Vector drawn_index(const SingleIndexTask& task, const VectorView& normals);
 
 ContextTask single_index_task(const SingleIndexTask& task);
 

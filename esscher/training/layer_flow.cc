@@ -29,7 +29,7 @@ FlowRow summary_row(const LayerFlowProblem& problem, const FlowResult& flow, Flo
   const ReferenceRisks reference = reference_risks(task, problem.length, problem.risk);
   row.bayes = reference.bayes.value;
   row.bayes_std_error = reference.bayes.std_error;
-  if (reference.bayes_is_bound) row.bound = true;
+  if (reference.bayes_is_bound()) row.bound = true;
   row.affine = reference.affine.value;
   row.linear = reference.linear.value;
   if (problem.model.factors.is_factored()) row.parametrisation = problem.model.factors.space;

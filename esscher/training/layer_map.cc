@@ -138,6 +138,17 @@ Vector LayerMap::coordinates(const Layer& layer) const {
   return out;
 }
 
+Layer LayerMap::nearest(Layer layer) const {
+  if (!factors_.is_factored()) return layer;
+  for (LayerHead& head : layer.heads) {
+    Svd system = svd(head.U);
+    const Index rank = std::min(factors_.key_dim, system.s.size());
+    head.U = system.U.leftCols(rank) * system.s.head(rank).asDiagonal() *
+             system.V.leftCols(rank).transpose();
+  }
+  return layer;
+}
+
 Vector LayerMap::conserved(const VectorView& theta) const {
   if (!factors_.is_factored()) return family_.balances(theta);
   std::vector<double> out;

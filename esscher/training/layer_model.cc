@@ -7,6 +7,7 @@
 
 #include "esscher/base/error.h"
 #include "esscher/risk/layer_error.h"
+#include "esscher/training/start.h"
 
 namespace esscher {
 
@@ -27,6 +28,24 @@ LayerMap LayerModel::map() const {
 
 Vector LayerModel::theta0() const { return theta.size() > 0 ? theta : map().coordinates(start); }
 
+Layer balanced_layer(const ContextTask& task, const std::vector<ModelKind>& kinds, double alpha,
+                     const MatrixView& shape, const Stream& stream) {
+  const Index D = task.token_dim, m = task.out_dim, q = m < D ? D - 1 : D;
+  Layer out{Matrix::Zero(m, D), {}};
+  for (const ModelKind kind : kinds) {
+    const Stream own = stream.split(out.heads.size());
+    const Readout start =
+        kinds.size() == 1 ? balanced_start(q, alpha, shape) : random_balanced(q, alpha, own);
+    if (m < D) {
+      out.heads.push_back({kind, start.U, start.r.transpose()});
+    } else {
+      const Matrix S = start.U.topLeftCorner(q, q);
+      out.heads.push_back({kind, S, S});
+    }
+  }
+  return out;
+}
+
 LayerModel with_torch_start(LayerModel model, const Stream& stream) {
   const LayerMap map = model.map();
   model.theta = map.torch_start(stream);
@@ -37,12 +56,6 @@ LayerModel with_torch_start(LayerModel model, const Stream& stream) {
 SmoothFunction layer_objective(const ContextTask& task, const LayerMap& map, Length length,
                                const RiskOptions& options) {
   const Layer like = map.layer(Vector::Zero(map.size()));
-  const bool drawn =
-      choose_layer_risk(task, like, length, options.engine).method == RiskMethod::draws;
-  if (!drawn && !length.is_infinite() && !has_gradient_formula(like)) {
-    throw CapabilityError("layer: several softmax heads have no formula of the gradient at L = " +
-                          length.text() + "; engine \"auto\" descends on fixed prompts");
-  }
   return [risk = layer_risk_function(task, like, length, options), map](const Vector& theta,
                                                                         Vector& gradient) {
     gradient = Vector::Constant(theta.size(), std::numeric_limits<double>::quiet_NaN());

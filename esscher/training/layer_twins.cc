@@ -42,7 +42,7 @@ void add_layer(const LayerCompareProblem& problem, const Layer& end, TwinRow& ro
   row.loss = named_loss(task.loss);
   row.bayes = reference.bayes.value;
   row.bayes_std_error = reference.bayes.std_error;
-  if (reference.bayes_is_bound) row.bound = true;
+  if (reference.bayes_is_bound()) row.bound = true;
   row.excess = *row.limiting_risk - reference.bayes.value;
   row.affine = reference.affine.value;
   row.U = end.stacked_U();

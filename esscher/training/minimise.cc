@@ -55,12 +55,16 @@ Minimum minimise(const SmoothFunction& f, const VectorView& start, const Minimis
     out.x += s;
     out.value = value;
     g = trial_g;
+    if (options.is_beyond && options.is_beyond(out.x)) {
+      out.escaped = true;
+      break;
+    }
     if (idle < 3) continue;
     out.converged = true;
     break;
   }
   out.gradient_norm = g.norm();
-  out.converged = out.converged || is_flat();
+  out.converged = !out.escaped && (out.converged || is_flat());
   return out;
 }
 

@@ -18,12 +18,14 @@ struct Minimum {
   double gradient_norm = 0;
   std::int64_t evaluations = 0;
   bool converged =
-      false;  // |gradient| <= tolerance (1 + |value|), or steps lower the value no more
+      false;             // |gradient| <= tolerance (1 + |value|), or steps lower the value no more
+  bool escaped = false;  // x is beyond the region of the options
 };
 
 struct MinimiseOptions {
   double tolerance = 1e-7;
   std::int64_t max_evaluations = 200;
+  std::function<bool(const Vector& x)> is_beyond = {};  // a step that ends there is the last one
 };
 
 Minimum minimise(const SmoothFunction& f, const VectorView& start,

@@ -38,13 +38,6 @@ Readout identity_start(Index d, double alpha) {
   return start;
 }
 
-// One of several balanced heads.
-Readout random_balanced(Index d, double alpha, const Stream& stream) {
-  Matrix theta(d, d);
-  stream.fill_normal(0, std::span<double>(theta.data(), static_cast<std::size_t>(theta.size())));
-  return balanced_start(d, alpha, theta * theta.transpose());
-}
-
 void check(Index heads, const StartOptions& options) {
   if (heads < 1 || heads > kMaxHeads) {
     throw_argument("model", "heads", std::to_string(heads),
@@ -85,6 +78,12 @@ Vector start_parameters(const Parametrisation& space, Index heads, const StartOp
   Vector all(heads * size);
   for (Index h = 0; h < heads; ++h) all.segment(h * size, size) = head(h);
   return all;
+}
+
+Readout random_balanced(Index d, double alpha0, const Stream& stream) {
+  Matrix theta(d, d);
+  stream.fill_normal(0, std::span<double>(theta.data(), static_cast<std::size_t>(theta.size())));
+  return balanced_start(d, alpha0, theta * theta.transpose());
 }
 
 Readout balanced_start(Index d, double alpha0, const MatrixView& shape) {

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "esscher/base/enum_names.h"
+#include "esscher/random/stream.h"
 #include "esscher/task/regression.h"
 #include "esscher/training/parametrisation.h"
 
@@ -53,6 +54,9 @@ Vector start_parameters(const Parametrisation& space, Index heads, const StartOp
 //   U = alpha0 [[S, 0], [0, 0]],   r = (0, alpha0),   S = shape/|shape|_F
 // `shape` is PSD [d,d], the identity if empty.
 Readout balanced_start(Index d, double alpha0, const MatrixView& shape = Matrix());
+
+// One of several balanced heads, whose S is drawn.
+Readout random_balanced(Index d, double alpha0, const Stream& stream);
 
 // sqrt 2 / (d^{1/4} |Sigma|_op): the paper's theorem starts with 0 < alpha0 < this.
 double balanced_start_bound(const LinearRegressionTask& task);

@@ -83,12 +83,19 @@ Loss head_loss(const TrainConfig& config) {
   };
 }
 
+// Several softmax heads are exact where the engine asks for it.
+RiskOptions exact_risk(const TrainConfig& config) {
+  RiskOptions out = config.risk;
+  out.engine = Engine::exact;
+  return out;
+}
+
 Loss layer_loss(const TrainConfig& config) {
   const LayerModel& model = *config.layer;
   const LayerMap map = model.map();
   if (config.gradient == Engine::exact) {
     return
-        [risk = layer_objective(model.task, map, config.length, config.risk),
+        [risk = layer_objective(model.task, map, config.length, exact_risk(config)),
          scale = config.half_loss ? 1.0 : 2.0](const Vector& phi, const Stream&, Vector& gradient) {
           const double loss = scale * risk(phi, gradient);
           gradient *= scale;
@@ -118,11 +125,11 @@ GradientChoice choose_layer_gradient(const TrainConfig& config) {
                                   : "Prompts of " + type + " are drawn token by token."};
     case Engine::exact:
       if (config.length.is_infinite() || (config.layer->task.loss == TaskLoss::squared &&
-                                          has_gradient_formula(config.layer->start))) {
+                                          has_prompt_formula(config.layer->start))) {
         return {Engine::exact, "The population loss is exact over prompts."};
       }
       throw CapabilityError("train: gradient = \"exact\" on " + type +
-                            " is for the squared loss of one softmax head or linear heads at a "
+                            " is for the squared loss of softmax heads or of linear heads at a "
                             "finite length; gradient = \"auto\" draws prompts");
     default: break;
   }

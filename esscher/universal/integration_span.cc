@@ -4,14 +4,15 @@
 #include <cmath>
 
 namespace esscher {
-namespace {
 
-// E[y e^-y] <= E y^theta, 0 <= theta <= 1. With v = -w the best theta makes this e^{-w^2/2tau^2} for
-// w <= tau^2 and e^{-w + tau^2/2} above. w is where it is e^-l.
+// E[y e^-y] <= E y^theta, 0 <= theta <= 1. With v = -w the best theta makes this e^{-w^2/2tau^2}
+// for w <= tau^2 and e^{-w + tau^2/2} above. w is where it is e^-l.
 double first_order_reach(double tau, double l) {
   const double w = tau * std::sqrt(2 * l);
   return w < tau * tau ? w : l + tau * tau / 2;
 }
+
+namespace {
 
 // E[y(1 - e^-y)] <= E y^{1+theta}, 0 <= theta <= 1. With v = -w the best theta makes this
 // e^{-w^2/2tau^2} for tau^2 <= w <= 2tau^2, e^{-w + tau^2/2} below and e^{-2w + 2tau^2} above.

@@ -16,6 +16,9 @@ struct IntegrationSpan {
   double left, right;
 };
 
+// How far below u + v = 0 a score N(v, tau^2) adds more than e^-l to E[y e^-y], y = e^{u+s}.
+double first_order_reach(double tau, double l);
+
 // weights p [K] > 0, mu [K], order 1 or 2.
 IntegrationSpan integration_span(const VectorView& weights, const VectorView& mu, double tau,
                                  std::int64_t L, int order);

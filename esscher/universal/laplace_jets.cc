@@ -16,8 +16,23 @@ constexpr double kFinest = 1.0 / 12;  // lattice of log y
 constexpr double kReach = 9;          // deviations of g that are kept
 constexpr double kNarrow = 0.14;      // below it nodes follow g, not the lattice
 
+// Lagrange weights of the points 0 .. kPoints-1 at x.
+std::array<double, kPoints> interpolation(double x) {
+  std::array<double, kPoints> out{};
+  for (Index l = 0; l < kPoints; ++l) {
+    double w = 1;
+    for (Index m = 0; m < kPoints; ++m) {
+      if (m != l) w *= (x - static_cast<double>(m)) / static_cast<double>(l - m);
+    }
+    out[l] = w;
+  }
+  return out;
+}
+
+}  // namespace
+
 // D_0 .. D_6 at y, with 1 - e^-y in place 0: D_j = q_j(y) e^-y, q_{j+1} = y (q_j' - q_j).
-void fill_functions(double log_y, double* out) {
+void laplace_functions(double log_y, double* out) {
   if (log_y > 6.7) {
     std::fill_n(out, kWidth, 0.0);
     out[0] = 1;
@@ -33,21 +48,6 @@ void fill_functions(double log_y, double* out) {
   out[6] = ye * (-1 + y * (31 + y * (-90 + y * (65 + y * (-15 + y)))));
   out[7] = 0;
 }
-
-// Lagrange weights of the points 0 .. kPoints-1 at x.
-std::array<double, kPoints> interpolation(double x) {
-  std::array<double, kPoints> out{};
-  for (Index l = 0; l < kPoints; ++l) {
-    double w = 1;
-    for (Index m = 0; m < kPoints; ++m) {
-      if (m != l) w *= (x - static_cast<double>(m)) / static_cast<double>(l - m);
-    }
-    out[l] = w;
-  }
-  return out;
-}
-
-}  // namespace
 
 LaplaceJets::LaplaceJets(double tau, double v_min, double v_max)
     : tau_(tau),
@@ -83,7 +83,7 @@ void LaplaceJets::fill_direct() {
   std::array<double, kWidth> at{};
   for (Index i = 0; i < orders_.rows(); ++i) {
     for (Index j = -half; j <= half; ++j) {
-      fill_functions(
+      laplace_functions(
           first_ + static_cast<double>(i) * step_ + tau_ * kNodeStep * static_cast<double>(j),
           at.data());
       for (Index k = 0; k < kWidth; ++k) orders_(i, k) += weight[j + half] * at[k];
@@ -91,8 +91,8 @@ void LaplaceJets::fill_direct() {
   }
 }
 
-// Row i is the sum over m of weight[m] D(log y = v_i + m node), a product with a table of D that all
-// rows share.
+// Row i is the sum over m of weight[m] D(log y = v_i + m node), a product with a table of D that
+// all rows share.
 void LaplaceJets::fill_by_lattice() {
   const Index skip = tau_ < 2 * kNarrow ? 1 : 2;  // nodes of g in steps of the table
   const double node = kFinest * static_cast<double>(skip);
@@ -108,7 +108,7 @@ void LaplaceJets::fill_by_lattice() {
   Matrix table(count, kWidth);
   const double start = first_ - static_cast<double>(half) * node;
   for (Index j = 0; j < count; ++j) {
-    fill_functions(start + static_cast<double>(j) * kFinest, &table(j, 0));
+    laplace_functions(start + static_cast<double>(j) * kFinest, &table(j, 0));
   }
   for (Index i = 0; i < orders_.rows(); ++i) {
     Row sum = Row::Zero();

@@ -8,19 +8,23 @@
 //   E[y e^-y]   = -phi'      E[y g e^-y]   = -tau phi''
 //   E[y^2 e^-y] = C          E[y^2 g e^-y] = tau C'         E[y^2 g^2 e^-y] = C + tau^2 C''
 //
-// and the heat equation gives derivatives in the deviation: d phi / d(tau^2) = phi''/2. Expectations
-// and their gradients are therefore polynomials in phi and its derivatives (risk/prompt_error.h).
+// and the heat equation gives derivatives in the deviation: d phi / d(tau^2) = phi''/2.
+// Expectations and their gradients are therefore polynomials in phi and its derivatives
+// (risk/prompt_error.h).
 //
 // Derivative j is E D_j(y), D_0 = e^-y, D_{j+1} = y D_j'. It is computed on a lattice of v, by the
 // trapezoidal rule in g, whose integrands are analytic in the strip |Im log y| < pi/2. Between
-// lattice points it is interpolated by polynomials through twelve points, of distance 1/12 or, since
-// wide scores smooth phi, tau/24. This leaves 1e-11 of phi and phi', 5e-9 of the fourth derivative,
-// which values read, and 5e-7 of the sixth, which only gradients read.
+// lattice points it is interpolated by polynomials through twelve points, of distance 1/12 or,
+// since wide scores smooth phi, tau/24. This leaves 1e-11 of phi and phi', 5e-9 of the fourth
+// derivative, which values read, and 5e-7 of the sixth, which only gradients read.
 #pragma once
 
 #include "esscher/base/linalg.h"
 
 namespace esscher {
+
+// 1 - e^-y, then D_1 .. D_6 at y = e^log_y and a 0: eight doubles.
+void laplace_functions(double log_y, double* out);
 
 class LaplaceJets {
  public:

@@ -5,57 +5,29 @@
 #include <vector>
 
 #include "esscher/base/error.h"
-#include "esscher/universal/integration_span.h"
+#include "esscher/universal/detail/two_tilts_lattice.h"
 #include "esscher/universal/laplace_jets.h"
 
 namespace esscher {
 namespace {
 
-using Array = Eigen::ArrayXd;
+using detail::ScoreNodes;
+using detail::ScoreRegression;
+using detail::TiltAxis;
 
-constexpr Index kRowsPerStep = 2;
-constexpr double kStep = kRowsPerStep * LaplaceJets::kStep;  // of u, u' and, at most, s
-constexpr double kReach = 8.5;                               // deviations of s that are kept
-constexpr double kNodeStep = 0.6;                            // deviations of s, at most
-
-struct Axis {
-  double first;
-  Index n;
-
-  explicit Axis(const IntegrationSpan& span)
-      : first(span.left), n(static_cast<Index>(std::ceil((span.right - span.left) / kStep)) + 1) {}
-  [[nodiscard]] double last() const { return first + static_cast<double>(n - 1) * kStep; }
-};
-
-// Deviations of s from its mean, with weights of sum 1.
-struct Nodes {
-  Array x, w;
-
-  explicit Nodes(double tau) {
-    const double step = std::min(kStep, kNodeStep * tau);
-    const auto half = tau > 0 ? static_cast<Index>(kReach * tau / step) : 0;
-    x = Array::LinSpaced(2 * half + 1, -step * static_cast<double>(half),
-                         step * static_cast<double>(half));
-    w = tau > 0 ? Array((-(x / tau).square() / 2).exp()) : Array(Array::Ones(1));
-    w /= w.sum();
-  }
-};
+constexpr Index kRowsPerStep = TiltAxis::kRowsPerStep;
 
 // What values read of the wider score: slopes in s, covariances with r, and what is left of fg.
-struct Regression {
-  double tau, ratio, rho;
+struct Reads {
   Vector f_slope, g_slope, f_r, g_r;
   double fg;
 
-  explicit Regression(const TwoTilts& t) {
-    const double tau2 = std::max(0.0, t.cov(0, 0)), share = tau2 > 0 ? 1 / tau2 : 0;
-    tau = std::sqrt(tau2);
-    ratio = t.cov(0, 1) * share;
-    rho = std::sqrt(std::max(0.0, t.cov(1, 1) - ratio * t.cov(0, 1)));
+  Reads(const TwoTilts& t, const ScoreRegression& r) {
+    const double share = r.tau > 0 ? 1 / t.cov(0, 0) : 0;
     f_slope = share * t.f_cross.col(0);
     g_slope = share * t.g_cross.col(0);
-    f_r = t.f_cross.col(1) - ratio * t.f_cross.col(0);
-    g_r = t.g_cross.col(1) - ratio * t.g_cross.col(0);
+    f_r = t.f_cross.col(1) - r.ratio * t.f_cross.col(0);
+    g_r = t.g_cross.col(1) - r.ratio * t.g_cross.col(0);
     fg = t.fg - f_slope.dot(t.g_cross.col(0));
   }
 };
@@ -69,10 +41,10 @@ struct Factors {
   std::vector<Matrix> first, second;  // of F_10[f], F_01[g], for each coordinate [N,n']
 };
 
-void fill_first_factor(double s, double weight, const Axis& axis, Index node, Factors& out) {
+void fill_first_factor(double s, double weight, const TiltAxis& axis, Index node, Factors& out) {
   constexpr double kMaxLogY = 7;  // e^-y = 0 beyond
   for (Index i = 0; i < axis.n; ++i) {
-    const double y = std::exp(std::min(axis.first + static_cast<double>(i) * kStep + s, kMaxLogY));
+    const double y = std::exp(std::min(axis.at(i) + s, kMaxLogY));
     const double e = std::exp(-y);
     out.none(i, node) = e;
     out.once(i, node) = y * e;
@@ -80,12 +52,13 @@ void fill_first_factor(double s, double weight, const Axis& axis, Index node, Fa
   }
 }
 
-Factors factors_of(const TwoTilts& t, const Axis& u, const Axis& v) {
-  const Regression r(t);
-  const Nodes nodes(r.tau);
+Factors factors_of(const TwoTilts& t, const TiltAxis& u, const TiltAxis& v) {
+  const ScoreRegression score(t);
+  const Reads r(t, score);
+  const ScoreNodes nodes(score.tau);
   const Index K = t.weights.size(), m = t.f.cols(), N = K * nodes.x.size();
-  const double reach = std::abs(r.ratio) * nodes.x.maxCoeff();
-  const LaplaceJets jets(r.rho, v.first + t.mu.col(1).minCoeff() - reach,
+  const double reach = std::abs(score.ratio) * nodes.x.maxCoeff();
+  const LaplaceJets jets(score.rho, v.first + t.mu.col(1).minCoeff() - reach,
                          v.last() + t.mu.col(1).maxCoeff() + reach);
   Factors out{Matrix(u.n, N),
               Matrix(u.n, N),
@@ -99,7 +72,7 @@ Factors factors_of(const TwoTilts& t, const Axis& u, const Axis& v) {
     for (Index i = 0; i < nodes.x.size(); ++i, ++node) {
       const double x = nodes.x[i], w = t.weights[k] * nodes.w[i];
       fill_first_factor(t.mu(k, 0) + x, w, u, node, out);
-      const Matrix all = jets.rows(v.first + t.mu(k, 1) + r.ratio * x, kRowsPerStep * v.n);
+      const Matrix all = jets.rows(v.first + t.mu(k, 1) + score.ratio * x, kRowsPerStep * v.n);
       const auto psi = [&](Index order) {
         return all.col(order)(Eigen::seqN(0, v.n, kRowsPerStep)).transpose();
       };
@@ -151,11 +124,7 @@ double two_tilts(const TwoTilts& tokens, std::int64_t L) {
   tokens.check();
   if (L < 1) throw_argument("two tilts", "L", std::to_string(L), "an integer >= 1");
   if (tokens.cov(0, 0) < tokens.cov(1, 1)) return two_tilts(tokens.exchanged(), L);
-  const auto span = [&](Index head) {
-    return integration_span(tokens.weights, tokens.mu.col(head),
-                            std::sqrt(std::max(0.0, tokens.cov(head, head))), L, 1);
-  };
-  const Axis u(span(0)), v(span(1));
+  const TiltAxis u(tokens, 0, L), v(tokens, 1, L);
   const Factors factors = factors_of(tokens, u, v);
   const Matrix psi = (factors.none * factors.miss).colwise() + factors.hit;
   Matrix pairs = Matrix::Zero(u.n, v.n);
@@ -171,7 +140,7 @@ double two_tilts(const TwoTilts& tokens, std::int64_t L) {
   };
   double sum = Ld * ((factors.once * factors.both).array() * power(L - 1)).sum();
   if (L > 1) sum += Ld * (Ld - 1) * (pairs.array() * power(L - 2)).sum();
-  return sum * kStep * kStep;
+  return sum * TiltAxis::kStep * TiltAxis::kStep;
 }
 
 }  // namespace esscher

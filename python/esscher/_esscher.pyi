@@ -218,7 +218,7 @@ def layer_risk_gradient(
 ) -> Tuple[float, Tuple[Array, List[HeadTuple]]]: ...
 def reference_risks(
     task: ContextTask, length: Length, options: Dict[str, Any]
-) -> Tuple[EstimateTuple, EstimateTuple, EstimateTuple, bool]: ...
+) -> Tuple[EstimateTuple, EstimateTuple, EstimateTuple, str]: ...
 
 def layer_flow(
     task: ContextTask, W: ArrayLike, heads: Iterable[HeadTuple], coordinates: Tuple[str, str], length: Length, options: Dict[str, Any],
@@ -229,8 +229,9 @@ def layer_compare(
     eps: Iterable[float], options: Dict[str, Any], where: Any,
 ) -> Dict[str, Any]: ...
 def layer_optimum(
-    task: ContextTask, kinds: List[str], family: str, lengths: Iterable[Length], restarts: int, options: Dict[str, Any],
-    where: Optional[Dict[str, Any]],
+    task: ContextTask, kinds: List[str], coordinates: Tuple[str, str, int],
+    start: Optional[Tuple[Array, List[Tuple[str, Array, Array]]]], lengths: Iterable[Length], restarts: int,
+    options: Dict[str, Any], where: Optional[Dict[str, Any]],
 ) -> List[Dict[str, Any]]: ...
 
 class LinearRegressionTask:

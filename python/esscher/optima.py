@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Iterable, List, Union
+from typing import Iterable, List, Optional, Union
 
 import numpy as np
 
 from . import _esscher
 from .errors import ArgumentError
 from .keywords import renamed
+from .layers import Layer, layer_parts
 from .outlets import Out, outlet, without
 from .progress import Progress
 from .random import Stream, as_stream
@@ -52,9 +53,12 @@ def optimum(
     task: ContextTask,
     lengths: Iterable[Length],
     *,
-    family: str = "scalars",
+    family: Optional[str] = None,
     heads: int = 1,
     kind: str = "softmax",
+    parametrisation: str = "UV",
+    key_dim: int = 0,
+    start: Optional[Layer] = None,
     restarts: int = 4,
     draws: int = 4000,
     seed: Union[Stream, int] = 0,
@@ -64,8 +68,10 @@ def optimum(
 ) -> Optimum:
     """The best layer of a family at each prompt length, by descent on the exact risk from several starts.
 
-    family: "scalars" (U = u I, V = v I, W = w I), "diagonal" or "full". ``out`` makes a run on disk, which the same call
-    resumes, with report.html; ``progress`` as in ``set_progress``. The layer that is best at infinite length may
+    family: "scalars" (U = u I, V = v I, W = w I, unless told otherwise), "diagonal" or "full". parametrisation "KQV" or
+    "KQVO" with key_dim k searches scores U = K'Q of rank k at most, in the full family. ``start`` is the first of the
+    starts; it brings its heads. Rows say ``sharp`` where scores grew beyond a deviation of 16. ``out`` makes a run on
+    disk, which the same call resumes, with report.html; ``progress`` as in ``set_progress``. The layer that is best at infinite length may
     lose to an affine map of the query, while the best layer of the length does not:
 
     >>> import esscher as es
@@ -81,5 +87,8 @@ def optimum(
     given = without({**locals(), "lengths": at}, "at")
     options = {"draws": draws, "stream": as_stream(seed)}
     kinds, tries = [kind] * whole("optimum", "heads", heads), whole("optimum", "restarts", restarts)
+    parts = None if start is None else layer_parts(task, start)
+    coordinates = (family or ("scalars" if parametrisation == "UV" else "full"), parametrisation,
+                   whole("optimum", "key_dim", key_dim))
     with outlet("icl optimum", "optimum", given, out=out, shard=shard, progress=progress, seed=seed) as where:
-        return Optimum(Rows(_esscher.layer_optimum(task, kinds, family, at, tries, options, where)))
+        return Optimum(Rows(_esscher.layer_optimum(task, kinds, coordinates, parts, at, tries, options, where)))

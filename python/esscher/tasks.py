@@ -52,7 +52,10 @@ class _Task(Recorded, _esscher.ContextTask):
         return ContextDraw(*self._draw(as_stream(stream), whole("draw", "n", n)))
 
     def posterior_mean(self, prompt: ArrayLike, query: ArrayLike) -> Array:
-        """E[target | prompt, query] [m] from the tokens of a prompt [n,D], for tasks that have it in closed form.
+        """E[target | prompt, query] [m] from the tokens of a prompt [n,D], for tasks whose law changes with the prompt.
+
+        It is a formula or a quadrature where there is one (see ReferenceRisks), and the mean of 4000 steps of a Markov
+        chain otherwise.
 
         >>> import esscher as es
         >>> task = es.PoolTask([[1.0], [-1.0]], noise_variance=0.1)

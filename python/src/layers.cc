@@ -97,7 +97,7 @@ py::tuple references(const ContextTask& task, const py::object& length, const py
   const RiskOptions how = risk_options_in(options);
   const ReferenceRisks found = long_call([&] { return reference_risks(task, L, how); });
   return py::make_tuple(out(found.bayes), out(found.affine), out(found.linear),
-                        found.bayes_is_bound);
+                        std::string(name(found.bayes_by)));
 }
 
 // coordinates = (family, parametrisation)
@@ -133,15 +133,25 @@ py::dict compare(const ContextTask& task, const py::object& W, const py::iterabl
 }
 
 py::list optimum(const ContextTask& task, const std::vector<std::string>& kinds,
-                 const std::string& family, const py::iterable& lengths, int restarts,
+                 const std::tuple<std::string, std::string, Index>& coordinates,
+                 const py::object& start, const py::iterable& lengths, int restarts,
                  const py::dict& options, const py::object& where) {
-  OptimumProblem problem{.task = task,
-                         .kinds = {},
-                         .family = parse_enum<LayerFamily>(family),
-                         .lengths = {},
-                         .restarts = restarts,
-                         .risk = risk_options_in(options)};
+  const auto& [family, parametrisation, key_dim] = coordinates;
+  OptimumProblem problem{
+      .task = task,
+      .kinds = {},
+      .family = parse_enum<LayerFamily>(family),
+      .factors = {.space = parse_enum<ParameterSpace>(parametrisation), .key_dim = key_dim},
+      .lengths = {},
+      .restarts = restarts,
+      .risk = risk_options_in(options)};
   for (const std::string& kind : kinds) problem.kinds.push_back(parse_enum<ModelKind>(kind));
+  if (!start.is_none()) {
+    const auto parts = py::cast<py::tuple>(start);
+    problem.start = layer_in(parts[0], py::cast<py::iterable>(parts[1]));
+    problem.kinds.clear();
+    for (const LayerHead& head : problem.start->heads) problem.kinds.push_back(head.kind);
+  }
   for (const py::handle length : lengths) problem.lengths.push_back(length_in("optimum", length));
   Outlet outlet(where);
   const auto page = [&](const std::vector<OptimumRow>& rows) {
@@ -161,17 +171,22 @@ py::tuple draw(const ContextTask& task, const Stream& stream, Index n) {
 
 py::array_t<double> posterior_mean(const ContextTask& task, const py::object& prompt,
                                    const py::object& query) {
-  if (!task.posterior_mean) {
+  if (!task.posterior_mean && !task.evidence) {
     throw CapabilityError(
         "task " + std::string(name(task.type)) +
-        ": no formula of the posterior mean from a finite prompt; pools and linear "
-        "families have one");
+        (task.fixed_law ? ": every prompt has the same law, which a prediction may know; there is "
+                          "no posterior of it"
+                        : ": no posterior mean from a finite prompt is known"));
   }
   const Matrix tokens = matrix_in("posterior_mean", "prompt", prompt).view();
   const Vector z = vector_in("posterior_mean", "query", query).view();
   check_dimension("posterior_mean", "prompt", tokens.cols(), task.token_dim);
   check_dimension("posterior_mean", "query", z.size(), task.token_dim);
-  return out(VectorView(task.posterior_mean(tokens, z)));
+  if (task.posterior_mean) return out(VectorView(task.posterior_mean(tokens, z)));
+  constexpr ChainOptions kLong{.burn = 1000, .keep = 4000};
+  const Vector mean = long_call(
+      [&] { return chain_mean(task.evidence(tokens, z), task.law_normals, kLong, Stream(0)); });
+  return out(VectorView(mean));
 }
 
 }  // namespace

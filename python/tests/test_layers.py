@@ -62,7 +62,7 @@ def test_risk_and_references_are_those_of_the_program(program, tmp_path):
 
 def test_optimum_is_that_of_the_program(program, tmp_path):
     rows = program_rows(program, tmp_path, "optimum", "--set", "flow.restarts=1", "--set", "flow.draws=500", "--length", "50,inf")
-    found = es.optimum(DENOISING, [50, es.inf], restarts=1, draws=500).rows
+    found = es.optimum(DENOISING, [50, es.inf], restarts=1, draws=500, start=POSTERIOR).rows
     for mine, said in zip(found, rows):
         assert [mine[key] for key in ("u", "v", "w", "risk", "limit_risk")] == [
             said[key] for key in ("u", "v", "w", "risk", "limit_risk")]
@@ -105,11 +105,23 @@ def test_bayes_is_never_beaten_and_maps_are_in_order(task, length):
     assert found.bayes.value <= layer + slack
 
 
-def test_who_knows_more_than_the_prompt_is_a_bound():
+def test_references_say_how_the_best_prediction_was_found():
     drawn, fixed, pool = TASKS[1], TASKS[0], TASKS[5]
-    assert es.reference_risks(drawn, 6).bayes_is_bound
-    assert not es.reference_risks(drawn, es.inf).bayes_is_bound
-    assert not es.reference_risks(fixed, 6).bayes_is_bound and not es.reference_risks(pool, 6).bayes_is_bound
+    assert es.reference_risks(drawn, 6, draws=100).bayes_by == "chains"
+    assert es.reference_risks(drawn, es.inf).bayes_by == "known law"
+    assert es.reference_risks(fixed, 6).bayes_by == "known law"
+    assert es.reference_risks(pool, 6).bayes_by == "formula"
+    unknown = es.reference_risks(es.SingleIndexTask(3, link="relu"), 6)
+    assert unknown.bayes_by == "bound" and unknown.bayes_is_bound
+
+
+def test_posterior_means_of_chains_are_those_of_formulas():
+    # Signs in the plane have a formula; in space, with tokens in the plane, they have chains.
+    plane, space = (es.SingleIndexTask(d, link="sign", noise_variance=0.3) for d in (2, 3))
+    prompt, query = plane.draw(1, 8).prompt, np.array([0.4, -0.7, 0.0])
+    flat = np.insert(prompt, 2, 0.0, axis=1)
+    by_chain = space.posterior_mean(flat, np.insert(query, 2, 0.0))
+    assert by_chain == pytest.approx(plane.posterior_mean(prompt, query), abs=0.06)
 
 
 def on_nodes(task, at, length):
@@ -158,6 +170,15 @@ def test_the_best_layer_of_an_infinite_prompt_is_the_posterior_mean():
     assert row.risk == pytest.approx(row.limit_risk, abs=1e-12)
     best = es.Layer(row.U, row.V, row.W)
     assert es.risk(DENOISING, best, es.inf).value == pytest.approx(row.risk, rel=1e-9)
+
+
+def test_optimum_searches_factors():
+    task = es.DenoisingTask([[1.5, 0.0], [-0.75, 1.3], [-0.75, -1.3]], gamma=0.6, xi=0.6)
+    wide, narrow = (es.optimum(task, [es.inf], parametrisation="KQV", key_dim=k, restarts=1).rows[0] for k in (2, 1))
+    assert narrow.risk > 1.1 * wide.risk and np.linalg.matrix_rank(narrow.U, tol=1e-9) == 1
+    assert narrow.parametrisation == "KQV" and narrow.key_dim == 1 and narrow.sharp is None
+    with pytest.raises(es.ArgumentError, match="full"):
+        es.optimum(task, [es.inf], parametrisation="KQV", family="scalars")
 
 
 def test_optimum_is_a_result(tmp_path):
@@ -393,5 +414,5 @@ def test_references_say_whether_bayes_is_a_bound():
     found = es.reference_risks(DENOISING, 20)
     assert found.to_pandas()["prediction"].tolist() == ["bayes", "affine", "linear"]
     assert found.to_xarray()["value"].sel(prediction="affine") == found.affine.value
-    drawn = es.reference_risks(es.DenoisingTask(dim=2, means_law="sphere"), 20, draws=200)
+    drawn = es.reference_risks(es.SingleIndexTask(2, link="relu"), 20, draws=200)
     assert drawn.bayes_is_bound and "bayes at least" in repr(drawn) and "at least" not in repr(found)

@@ -225,13 +225,60 @@ TEST(PromptError, WhatHasNoFormulaIsRefused) {
               return prompt_error(two, c.law, 10, c.z, c.target);
             }).find("engine = direct"),
             std::string::npos);
-  const Layer softmax = some_layer({ModelKind::softmax, ModelKind::softmax}, 2, 2, 0.5, Stream(62));
-  Layer slope = softmax.zero();
-  EXPECT_FALSE(has_gradient_formula(softmax));
-  EXPECT_NE(testing::message_of<CapabilityError>([&] {
-              return prompt_error(softmax, c.law, 10, c.z, c.target, &slope);
-            }).find("gradient"),
-            std::string::npos);
+}
+
+// Gradients in U, V and W of two and three heads, by differences of the value; the value beside
+// them is that without a gradient.
+TEST(PromptError, GradientsOfSeveralSoftmaxHeadsAgreeWithDifferences) {
+  for (const Index heads : {2, 3}) {
+    const Case c = some_case(2, 2, 2, Stream(80 + heads));
+    const Layer layer = some_layer(std::vector<ModelKind>(heads, ModelKind::softmax), 2, 2, 0.5,
+                                   Stream(90 + heads));
+    for (const std::int64_t L : {1, 2, 12, 1000}) {
+      Layer slope = layer.zero();
+      const double value = prompt_error(layer, c.law, L, c.z, c.target, &slope);
+      EXPECT_TRUE(close(value, prompt_error(layer, c.law, L, c.z, c.target), 1e-8)) << L;
+      EXPECT_TRUE(testing::gradient_check(
+          [&](const Vector& at) { return prompt_error(layer.with(at), c.law, L, c.z, c.target); },
+          layer.parameters(), slope.parameters(),
+          {.step = 1e-2, .relative = 1e-6, .rounding = 1e-9}))
+          << heads << " heads, L " << L;
+    }
+  }
+}
+
+// Two tokens of the plane, two heads: one number decides each head's weights, so that the error is
+// an integral over Gaussian differences of tokens. The gradient is that of the sum, by differences
+// of it.
+TEST(PromptError, GradientsOfTwoHeadsOnTwoTokensByBruteForce) {
+  const TokenLaw law(SharedMixture{Vector::Ones(1), Matrix::Zero(1, 2), Matrix::Identity(2, 2)});
+  Layer layer{Matrix{{0.2, -0.3}},
+              {{ModelKind::softmax, Matrix{{0.8, 0.1}, {-0.2, 0.5}}, Matrix{{0.7, -0.4}}},
+               {ModelKind::softmax, Matrix{{-0.3, 0.6}, {0.4, 0.9}}, Matrix{{0.5, 0.8}}}}};
+  const Vector z{{0.9, -0.7}}, target = Vector::Ones(1);
+  const auto brute = [&](const Layer& at) {
+    const Vector a = at.heads[0].U * z, b = at.heads[1].U * z;
+    const Matrix &V = at.heads[0].V, &W = at.heads[1].V;
+    double sum = 0, weights = 0;
+    for (double g = -8; g <= 8; g += 0.2) {
+      for (double h = -8; h <= 8; h += 0.2) {
+        // The difference of the tokens is d; their half sum, of covariance I/2, is independent of
+        // it.
+        const Vector d = std::sqrt(2.0) * Vector{{g, h}};
+        const double said = (V * d)[0] * std::tanh(a.dot(d) / 2) / 2 +
+                            (W * d)[0] * std::tanh(b.dot(d) / 2) / 2 + (at.W * z)[0] - 1;
+        const double p = std::exp(-(g * g + h * h) / 2);
+        sum += p * (said * said / 2 + (V + W).squaredNorm() / 4);
+        weights += p;
+      }
+    }
+    return sum / weights;
+  };
+  Layer slope = layer.zero();
+  EXPECT_TRUE(close(prompt_error(layer, law, 2, z, target, &slope), brute(layer), 1e-8));
+  EXPECT_TRUE(testing::gradient_check([&](const Vector& at) { return brute(layer.with(at)); },
+                                      layer.parameters(), slope.parameters(),
+                                      {.step = 1e-2, .relative = 1e-6, .rounding = 1e-10}));
 }
 
 TEST(PromptError, SeveralSoftmaxHeadsAgreeWithDrawnPrompts) {
@@ -281,6 +328,54 @@ TEST(PromptError, AtomsByBruteForce) {
       want += std::exp(log_p) * miss * miss / 2;
     }
     EXPECT_TRUE(close(prompt_error(layer, law, L, z, target), want, 1e-9)) << L;
+  }
+}
+
+// Sixty atoms on a line whose scores reach 300: at one u few of them change, the others are beyond
+// or have not begun. Prompts of two and three tokens are enumerated.
+TEST(PromptError, SharpScoresOfManyAtomsByBruteForce) {
+  constexpr int K = 60;
+  SharedMixture atoms{Vector(K), Matrix(K, 2), Matrix::Zero(2, 2)};
+  for (int k = 0; k < K; ++k) {
+    atoms.weights[k] = 1 + k % 7;
+    atoms.means.row(k) << (k * 37 % K - 29.5) / 6, std::sin(k);  // in no order
+  }
+  atoms.weights /= atoms.weights.sum();
+  const TokenLaw law(atoms);
+  for (const double u : {0.5, 60.0}) {
+    const Layer layer{Matrix::Zero(1, 2),
+                      {{ModelKind::softmax, Matrix{{u, 0}, {0, 0}}, Matrix{{0.3, 1.4}}}}};
+    const Vector z{{1, 0}}, target = Vector::Ones(1);
+    const auto miss = [&](const std::vector<int>& tokens) {
+      double total = 0, sum = 0, top = -HUGE_VAL;
+      for (const int k : tokens) top = std::max(top, u * atoms.means(k, 0));
+      for (const int k : tokens) {
+        const double omega = std::exp(u * atoms.means(k, 0) - top);
+        total += omega;
+        sum += omega * (0.3 * atoms.means(k, 0) + 1.4 * atoms.means(k, 1));
+      }
+      return sum / total - 1;
+    };
+    double two = 0, three = 0;
+    for (int i = 0; i < K; ++i) {
+      for (int j = 0; j < K; ++j) {
+        const double p = atoms.weights[i] * atoms.weights[j];
+        two += p * miss({i, j}) * miss({i, j}) / 2;
+        for (int k = 0; k < K; ++k) {
+          const double gap = miss({i, j, k});
+          three += p * atoms.weights[k] * gap * gap / 2;
+        }
+      }
+    }
+    EXPECT_TRUE(close(prompt_error(layer, law, 2, z, target), two, 1e-9)) << u;
+    EXPECT_TRUE(close(prompt_error(layer, law, 3, z, target), three, 1e-9)) << u;
+    Layer slope = layer.zero();
+    (void)prompt_error(layer, law, 3, z, target, &slope);
+    EXPECT_TRUE(testing::gradient_check(
+        [&](const Vector& at) { return prompt_error(layer.with(at), law, 3, z, target); },
+        layer.parameters(), slope.parameters(),
+        {.step = 1e-2, .relative = 1e-6, .rounding = 1e-10}))
+        << u;
   }
 }
 

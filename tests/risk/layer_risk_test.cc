@@ -140,9 +140,9 @@ Layer bayes_layer(const DenoisingTask& task) {
   return {(g2 - x2) / S * I, {{ModelKind::softmax, I / S, x2 / S * I}}};
 }
 
-// Two heads without a residual, for means +-m in at least two dimensions. The first has the gates and
-// keeps what is orthogonal to m; the second reads m'z without gates, through a direction b that is
-// orthogonal to m.
+// Two heads without a residual, for means +-m in at least two dimensions. The first has the gates
+// and keeps what is orthogonal to m; the second reads m'z without gates, through a direction b that
+// is orthogonal to m.
 Layer two_head_layer(const DenoisingTask& task) {
   const double g2 = task.gamma * task.gamma, x2 = task.xi * task.xi, S = g2 + x2;
   const Vector m = task.means.fixed.row(0).transpose().normalized();
@@ -316,7 +316,8 @@ TEST(LayerRisk, TheLayersOfTheTheoryAreThePosteriorMean) {
   EXPECT_EQ(bayes_layer(equal).W, Matrix::Zero(2, 2));
 }
 
-// The limit's optimum is in the slow regime: a cooler layer and even an affine map beat it at L = 100.
+// The limit's optimum is in the slow regime: a cooler layer and even an affine map beat it at L =
+// 100.
 TEST(LayerRisk, TheOptimumOfTheLimitIsTooSharpForFinitePrompts) {
   DenoisingTask task;
   task.means.fixed = Matrix{{1.5}, {-1.5}};
@@ -401,7 +402,7 @@ TEST(LayerRisk, BayesOfAPoolAgreesWithBruteForce) {
   task.cov = Matrix::Identity(2, 2);
   task.noise_variance = 0.5;
   const ReferenceRisks best = reference_risks(pool_task(task), 3, {.draws = 10000});
-  EXPECT_FALSE(best.bayes_is_bound);
+  EXPECT_FALSE(best.bayes_is_bound());
   Moments out;
   Dice dice(3);
   for (int n = 0; n < 10000; ++n) {

@@ -93,7 +93,7 @@ void expect_simulated(const LinearFamilyTask& given, Index L, const Simulated& d
   const ContextTask task = linear_family_task(given);
   EXPECT_TRUE(agree(drawn.layer, layer_risk(task, softmax_layer(), L, {})));
   const ReferenceRisks best = reference_risks(task, L, {.draws = 20000});
-  EXPECT_FALSE(best.bayes_is_bound);
+  EXPECT_FALSE(best.bayes_is_bound());
   EXPECT_TRUE(agree(drawn.best, best.bayes));
 }
 

@@ -11,6 +11,7 @@
 #include "esscher/task/denoising.h"
 #include "esscher/task/regression_nodes.h"
 #include "esscher/task/single_index_task.h"
+#include "esscher/training/layer_model.h"
 #include "tests/gradient_check.h"
 #include "tests/task/tasks.h"
 #include "tests/testing.h"
@@ -68,8 +69,8 @@ TEST(LayerOptimum, AnInfinitePromptFindsThePosteriorMean) {
   EXPECT_TRUE(close(best.layer.W(0, 0), (0.36 - 0.81) / S, 1e-4));
 }
 
-// Short prompts ask for a sharp head, whose largest token tells the sign of the query; long ones for a
-// head that is cooler than that of an infinite prompt.
+// Short prompts ask for a sharp head, whose largest token tells the sign of the query; long ones
+// for a head that is cooler than that of an infinite prompt.
 TEST(LayerOptimum, FinitePromptsHaveOptimaOfTheirOwn) {
   const OptimumProblem problem{
       .task = denoising_task(testing::two_points(std::sqrt(0.5), std::sqrt(0.5))),
@@ -137,8 +138,8 @@ TEST(LayerOptimum, RowsSayWhatLinearHeadsLoseOnSigns) {
                                .restarts = 2,
                                .risk = {.log2_nodes = 9}};
   const OptimumRow row = compute_here(optimum_cells(problem))[0];
-  // A linear head says c E[y x] x = c sign(w) sqrt(2/pi) x; the target is sign(w x), so that its best
-  // risk is (1 - (E|x|)^2)/2.
+  // A linear head says c E[y x] x = c sign(w) sqrt(2/pi) x; the target is sign(w x), so that its
+  // best risk is (1 - (E|x|)^2)/2.
   const double by_hand = 0.5 - 1 / std::numbers::pi;
   EXPECT_TRUE(close(*row.linear_heads, by_hand, 0.02));
   EXPECT_GT(*row.linear_heads, 2 * row.risk);
@@ -162,6 +163,80 @@ TEST(LayerOptimum, OptimaOfClassesOfEqualWeightComeInTwoFamilies) {
   problem.task = classification_task(classes);
   const OptimumRow row = compute_here(optimum_cells(problem))[0];
   EXPECT_GT(*row.mirror_risk, row.risk + 5e-4);
+}
+
+// Without noise the largest of ten tokens tells the sign best, so that the search goes to scores
+// without end. It says so, in seconds and in little memory.
+TEST(LayerOptimum, SignsWithoutNoiseAskForInfiniteScores) {
+  SingleIndexTask task;
+  task.cov = Matrix::Identity(1, 1);
+  task.link = Link(LinkName::sign);
+  const OptimumProblem problem{.task = single_index_task(task),
+                               .lengths = {},
+                               .restarts = 1,
+                               .risk = {.log2_nodes = 8, .scramblings = 2}};
+  const LayerOptimum best = layer_optimum(problem, 10);
+  EXPECT_TRUE(best.sharp);
+  EXPECT_FALSE(best.converged);
+  const double deviation =
+      score_deviation(best.layer, problem.task.moments(problem.risk.stream.split(7)));
+  EXPECT_GT(deviation, kSharpest);
+  EXPECT_LE(deviation, 2 * kSharpest);
+  const OptimumProblem finite{.task = denoising_task(testing::two_points(0.6, 0.9)),
+                              .lengths = {},
+                              .restarts = 1,
+                              .risk = {}};
+  EXPECT_FALSE(layer_optimum(finite, 100).sharp);
+}
+
+// Scores of rank one cannot do better than scores of any rank; with keys as wide as tokens factors
+// reach what U does.
+TEST(LayerOptimum, FactorsAreFamiliesOfLowRank) {
+  DenoisingTask task;
+  task.means.fixed = Matrix{{1.5, 0.0}, {-0.75, 1.3}, {-0.75, -1.3}};
+  task.gamma = task.xi = 0.6;
+  OptimumProblem problem{.task = denoising_task(task),
+                         .family = LayerFamily::full,
+                         .lengths = {},
+                         .restarts = 1,
+                         .risk = {}};
+  const double any = layer_optimum(problem, Length::infinity()).risk;
+  problem.factors = {.space = ParameterSpace::KQV, .key_dim = 2};
+  EXPECT_NEAR(layer_optimum(problem, Length::infinity()).risk, any, 1e-5);
+  problem.factors.key_dim = 1;
+  const LayerOptimum one = layer_optimum(problem, Length::infinity());
+  const Matrix& U = one.layer.heads[0].U;
+  EXPECT_GT(one.risk, 1.1 * any);
+  EXPECT_NEAR(U(0, 0) * U(1, 1), U(0, 1) * U(1, 0), 1e-9);
+  problem.family = LayerFamily::scalars;
+  EXPECT_THROW((void)layer_optimum(problem, Length::infinity()), ArgumentError);
+}
+
+TEST(LayerOptimum, AStartOfOnesOwnIsTheFirst) {
+  OptimumProblem problem{.task = denoising_task(testing::two_points(0.6, 0.9)),
+                         .lengths = {},
+                         .restarts = 1,
+                         .risk = {}};
+  problem.start = Layer{Matrix{{0.1}}, {{ModelKind::softmax, Matrix{{-0.5}}, Matrix{{-0.4}}}}};
+  EXPECT_GT(layer_optimum(problem, Length::infinity()).mirror_risk, 0);
+  problem.start = Layer{Matrix::Zero(2, 2), {}};
+  EXPECT_THROW((void)layer_optimum(problem, Length::infinity()), DimensionError);
+}
+
+TEST(LayerModel, BalancedStartsAreBalanced) {
+  for (const ContextTask& task :
+       {testing::two_classes(), denoising_task(testing::two_points(1, 1))}) {
+    const Layer one = balanced_layer(task, {ModelKind::softmax}, 0.3, Matrix(), Stream(1));
+    const Layer two =
+        balanced_layer(task, {ModelKind::softmax, ModelKind::linear}, 0.3, Matrix(), Stream(1));
+    for (const Layer& layer : {one, two}) {
+      EXPECT_EQ(layer.W.norm(), 0);
+      for (const LayerHead& head : layer.heads) {
+        EXPECT_TRUE(close(head.U.norm(), 0.3, 1e-14));
+        EXPECT_TRUE(close(head.V.norm(), 0.3, 1e-14));
+      }
+    }
+  }
 }
 
 TEST(LayerOptimum, MistakesAreNamed) {

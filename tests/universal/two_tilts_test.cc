@@ -1,6 +1,7 @@
 #include "esscher/universal/two_tilts.h"
 
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "esscher/base/error.h"
@@ -59,8 +60,8 @@ TEST(TwoTilts, WeightsAddUpToOne) {
 }
 
 // Two tokens with the differences x = s_1 - s_2 and y of their scores: omega_1 - omega_2 is
-// tanh(x/2), so that sum omega f = (f_1 + f_2)/2 + (f_1 - f_2)/2 tanh(x/2), and sums of the tokens are
-// independent of differences. Values f = alpha'(s, s') and g = beta'(s, s') read both scores.
+// tanh(x/2), so that sum omega f = (f_1 + f_2)/2 + (f_1 - f_2)/2 tanh(x/2), and sums of the tokens
+// are independent of differences. Values f = alpha'(s, s') and g = beta'(s, s') read both scores.
 TEST(TwoTilts, TwoTokensByBruteForce) {
   const double first = 1.2, second = 0.8, correlation = -0.6;
   const Matrix cov = cov_of(first, second, correlation), none = Matrix::Zero(1, 2);
@@ -150,6 +151,53 @@ TEST(TwoTilts, HeadsMayBeExchanged) {
   const Pair two;
   const TwoTilts all = own_scores(two.weights, two.mu, two.cov);
   EXPECT_EQ(two_tilts(all, 20), two_tilts(all.exchanged(), 20));
+}
+
+// The slope in every field by differences, also of parallel tilts and of a score that does not
+// vary; the value is that without a slope.
+TEST(TwoTilts, GradientsAgreeWithDifferences) {
+  for (const auto& [correlation, second] :
+       std::vector<std::pair<double, double>>{{-0.4, 1.1}, {0.5, 0.7}, {0.9, 0.3}}) {
+    TwoTilts t{Vector{{0.3, 0.7}},
+               Matrix{{0.4, -1.0}, {-0.2, 0.9}},
+               cov_of(0.8, second, correlation),
+               Matrix{{0.5, -0.2}, {0.1, 0.7}},
+               Matrix{{-0.3, 0.6}, {0.8, 0.2}},
+               Matrix{{0.3, -0.1}, {0.2, 0.4}},
+               Matrix{{-0.2, 0.5}, {0.1, 0.3}},
+               0.35};
+    for (const std::int64_t L : {1, 2, 3, 40, 5000}) {
+      const TwoTiltsGradient found = two_tilts_gradient(t, L);
+      EXPECT_TRUE(close(found.value, two_tilts(t, L), 1e-8)) << L;
+      const auto check = [&](Matrix TwoTilts::*field, const char* what) {
+        for (Index i = 0; i < (t.*field).rows(); ++i) {
+          for (Index j = 0; j < (t.*field).cols(); ++j) {
+            const auto at = [&](double by) {
+              TwoTilts moved = t;
+              (moved.*field)(i, j) += by;
+              // Both entries of a covariance move.
+              if (field == &TwoTilts::cov && i != j) (moved.*field)(j, i) += by;
+              return two_tilts(moved, L);
+            };
+            const double h = 1e-3;
+            const double slope = (8 * (at(h) - at(-h)) - (at(2 * h) - at(-2 * h))) / (12 * h);
+            const double both = field == &TwoTilts::cov && i != j ? 2 : 1;
+            EXPECT_NEAR(both * (found.slope.*field)(i, j), slope, 1e-6 * (1 + std::abs(slope)))
+                << what << " " << i << " " << j << " L " << L;
+          }
+        }
+      };
+      check(&TwoTilts::mu, "mu");
+      check(&TwoTilts::cov, "cov");
+      check(&TwoTilts::f, "f");
+      check(&TwoTilts::g, "g");
+      check(&TwoTilts::f_cross, "f_cross");
+      check(&TwoTilts::g_cross, "g_cross");
+      TwoTilts more = t;
+      more.fg += 1;
+      EXPECT_NEAR(found.slope.fg, two_tilts(more, L) - two_tilts(t, L), 1e-8) << L;
+    }
+  }
 }
 
 TEST(TwoTilts, RefusesWhatDoesNotFit) {

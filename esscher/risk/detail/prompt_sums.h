@@ -12,13 +12,14 @@ namespace esscher::detail {
 // is no limit.
 Vector centre(const TokenLaw& tokens, const Vector& a);
 
-// One softmax head.
+// One softmax head. *miss is E out - target.
 double softmax_error(const Layer& layer, const TokenLaw& tokens, std::int64_t L,
-                     const VectorView& z, const VectorView& target, Layer* gradient);
+                     const VectorView& z, const VectorView& target, Layer* gradient,
+                     Vector* miss = nullptr);
 
 // Softmax heads only, at least one.
 double softmax_heads_error(const Layer& layer, const TokenLaw& tokens, std::int64_t L,
-                           const VectorView& z, const VectorView& target);
+                           const VectorView& z, const VectorView& target, Layer* gradient);
 
 // Linear heads only.
 double linear_error(const Layer& layer, const SharedMixture& law, std::int64_t L,
