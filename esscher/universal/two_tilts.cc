@@ -15,8 +15,6 @@ using detail::ScoreNodes;
 using detail::ScoreRegression;
 using detail::TiltAxis;
 
-constexpr Index kRowsPerStep = TiltAxis::kRowsPerStep;
-
 // What values read of the wider score: slopes in s, covariances with r, and what is left of fg.
 struct Reads {
   Vector f_slope, g_slope, f_r, g_r;
@@ -55,7 +53,7 @@ void fill_first_factor(double s, double weight, const TiltAxis& axis, Index node
 Factors factors_of(const TwoTilts& t, const TiltAxis& u, const TiltAxis& v) {
   const ScoreRegression score(t);
   const Reads r(t, score);
-  const ScoreNodes nodes(score.tau);
+  const ScoreNodes nodes(score.tau, ScoreNodes::kValueStep);
   const Index K = t.weights.size(), m = t.f.cols(), N = K * nodes.x.size();
   const double reach = std::abs(score.ratio) * nodes.x.maxCoeff();
   const LaplaceJets jets(score.rho, v.first + t.mu.col(1).minCoeff() - reach,
@@ -72,10 +70,8 @@ Factors factors_of(const TwoTilts& t, const TiltAxis& u, const TiltAxis& v) {
     for (Index i = 0; i < nodes.x.size(); ++i, ++node) {
       const double x = nodes.x[i], w = t.weights[k] * nodes.w[i];
       fill_first_factor(t.mu(k, 0) + x, w, u, node, out);
-      const Matrix all = jets.rows(v.first + t.mu(k, 1) + score.ratio * x, kRowsPerStep * v.n);
-      const auto psi = [&](Index order) {
-        return all.col(order)(Eigen::seqN(0, v.n, kRowsPerStep)).transpose();
-      };
+      const Matrix orders = v.orders(jets, t.mu(k, 1) + score.ratio * x);
+      const auto psi = [&](Index order) { return orders.row(order); };
       const Vector f = t.f.row(k).transpose() + x * r.f_slope;
       const Vector g = t.g.row(k).transpose() + x * r.g_slope;
       out.miss.row(node) = w * psi(0);

@@ -42,10 +42,8 @@ Component component_of(const TwoTilts& t, Index k, const ScoreRegression& r,
       for (Index p = 1; p < kOrders; ++p) out.P[p](i, j) = at[p];
       first_hit[i] += w * at[0];
     }
-    const Matrix all = jets.rows(v.first + t.mu(k, 1) + r.ratio * x, TiltAxis::kRowsPerStep * v.n);
-    const auto psi = [&](Index q) {
-      return all.col(q)(Eigen::seqN(0, v.n, TiltAxis::kRowsPerStep)).transpose();
-    };
+    const Matrix orders = v.orders(jets, t.mu(k, 1) + r.ratio * x);
+    const auto psi = [&](Index q) { return orders.row(q); };
     miss.row(j) = w * psi(0);
     out.Q[0].row(j) = (w * (1 - psi(0).array())).matrix();
     for (Index q = 1; q < kOrders; ++q) out.Q[q].row(j) = w * psi(q);
@@ -200,7 +198,7 @@ TwoTiltsGradient two_tilts_gradient(const TwoTilts& t, std::int64_t L) {
   const Index K = t.weights.size(), m = t.f.cols();
   const TiltAxis u(t, 0, L), v(t, 1, L);
   const ScoreRegression regression(t);
-  const ScoreNodes nodes(regression.tau);
+  const ScoreNodes nodes(regression.tau, ScoreNodes::kGradientStep);
   const double reach = std::abs(regression.ratio) * nodes.x.maxCoeff();
   const LaplaceJets jets(regression.rho, v.first + t.mu.col(1).minCoeff() - reach,
                          v.last() + t.mu.col(1).maxCoeff() + reach);

@@ -127,7 +127,7 @@ TEST(ConfigKeys, SlipsAreNamedWithTheNearestKey) {
                 "t:2: unknown key model.init.kindd, did you mean kind?"},
            Case{"[train]\ncolour = 1",
                 "t:2: unknown key train.colour, expected one of length, optimizer, "
-                "learning_rate, momentum, beta1, beta2, epsilon, weight_decay, batch, steps, "
+                "learning_rate, momentum, beta1, beta2, epsilon, weight_decay, clip, batch, steps, "
                 "gradient, loss, curve_block, checkpoints"},
        }) {
     EXPECT_EQ(message_of<ConfigError>([&] { Config::parse(bad.text, "t").check_known(); }),

@@ -149,8 +149,8 @@ TEST(LayerConfig, MistakesNameTheKey) {
                 "model.init = { kind = 'dense', U = [[[1]], [[2]]], V = [[1]] }",
                 "model.init.V is [[1]], expected 2 matrices"},
            Case{"task = { type = 'denoising', means = [[1],[2]] }\n"
-                "model.init = { kind = 'balanced' }",
-                "model.init.kind is \"balanced\""},
+                "model.init = { kind = 'normal' }",
+                "model.init.kind is \"normal\""},
            Case{"task = { type = 'denoising', means = [[1],[2]], loss = 'logistic' }", "task.loss"},
            Case{"task = { type = 'classification', means = [[1],[2]], loss = 'hinge' }",
                 "task.loss is \"hinge\""},

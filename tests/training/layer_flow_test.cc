@@ -147,7 +147,7 @@ TEST(LayerModel, ALayerOutsideItsFamilyIsRefused) {
 }
 
 TEST(LayerModel, AGradientWithoutAFormulaIsRefused) {
-  LayerFlowProblem problem = problem_of(classes(), 20, {ModelKind::softmax, ModelKind::softmax});
+  LayerFlowProblem problem = problem_of(classes(), 20, {ModelKind::softmax, ModelKind::linear});
   EXPECT_NO_THROW((void)layer_field(problem));
   problem.risk.engine = Engine::exact;
   EXPECT_THROW((void)layer_field(problem), CapabilityError);

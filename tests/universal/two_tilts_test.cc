@@ -200,6 +200,30 @@ TEST(TwoTilts, GradientsAgreeWithDifferences) {
   }
 }
 
+// One token is its own output: the value is f g + fg, whatever the scores are. Derivatives in scores
+// need finer nodes than the value, the more so the sharper the scores are.
+TEST(TwoTilts, GradientsOfOneTokenDoNotSeeItsScores) {
+  for (const double s : {0.1, 2.0, 10.0}) {
+    for (const double r : {-0.9, 0.0, 0.9, 1.0}) {
+      const double c = r * std::sqrt(0.6) * s;
+      const TwoTilts t{.weights = Vector{{0.4, 0.6}},
+                       .mu = Matrix{{0.5, -0.5}, {-0.25, 0.15}},
+                       .cov = Matrix{{s, c}, {c, 0.6 * s}},
+                       .f = Matrix{{0.5, -0.2}, {0.1, 0.7}},
+                       .g = Matrix{{-0.4, 0.6}, {0.9, 0.2}},
+                       .f_cross = Matrix{{0.3 * s, 0.1 * c}, {-0.2 * s, 0.25 * c}},
+                       .g_cross = Matrix{{0.1 * c, 0.24 * s}, {0.3 * c, -0.06 * s}},
+                       .fg = 0.2};
+      const TwoTiltsGradient found = two_tilts_gradient(t, 1);
+      EXPECT_NEAR(found.value, 0.4 * -0.32 + 0.6 * 0.23 + 0.2, 1e-10);
+      for (const Matrix& slope :
+           {found.slope.mu, found.slope.cov, found.slope.f_cross, found.slope.g_cross}) {
+        EXPECT_LT(slope.cwiseAbs().maxCoeff(), 1e-9) << "s " << s << " r " << r;
+      }
+    }
+  }
+}
+
 TEST(TwoTilts, RefusesWhatDoesNotFit) {
   TwoTilts wrong = gaussian_scores(1, 1, 0);
   EXPECT_THROW(two_tilts(wrong, 0), ArgumentError);
