@@ -333,7 +333,7 @@ def test_posterior_means_of_a_pool_by_hand():
     weights = np.exp(log - log.max())
     by_hand = weights @ (pool @ drawn.query[:2]) / weights.sum()
     assert task.posterior_mean(drawn.prompt, drawn.query)[0] == pytest.approx(by_hand, rel=1e-12)
-    with pytest.raises(es.CapabilityError, match="no formula of the posterior mean"):
+    with pytest.raises(es.CapabilityError, match="there is no posterior of it"):
         DENOISING.posterior_mean([[1.0]], [1.0])
 
 

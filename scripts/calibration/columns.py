@@ -42,6 +42,7 @@ COUNTED = {
     "EffectRow.kl_low": ("KL over blocks of text",), "EffectRow.kl_high": ("KL over blocks of text",),
     "RiskRow.std_error": RISK + BAYES, "FlowRow.risk_std_error": RISK, "FlowRow.bayes_std_error": BAYES,
     "TwinRow.std_error": RISK, "TwinRow.bayes_std_error": BAYES, "OptimumRow.std_error": RISK,
+    "OptimumRow.bayes_std_error": BAYES,
     "TrainingRow.std_error": RISK, "ExperimentRow.std_error": RISK, "ExperimentRow.bayes_error": BAYES,
     "es.Estimate.std_error": RISK + BAYES,
     "TemperatureRow.std_error": RISK, "TemperatureRow.factor_std_error": ("best factor",),
