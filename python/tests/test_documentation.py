@@ -1,6 +1,7 @@
 """help() tells everything: each public name has a text with an example (which runs as a doctest)."""
 
 import inspect
+import itertools
 import pathlib
 import re
 
@@ -52,5 +53,5 @@ def test_page_of_calibration_has_the_columns_of_its_script():
     root = pathlib.Path(__file__).resolve().parents[2]
     header = re.search(r'^HEADER = "(.*)"$', (root / "scripts/calibration/counting.py").read_text(), re.M).group(1)
     page = (root / "docs/calibration.md").read_text().splitlines()
-    table = page[page.index(header) + 2 :]
+    table = list(itertools.takewhile(lambda line: line.startswith("|"), page[page.index(header) + 2 :]))
     assert len(table) > 20 and all(line.count("|") == header.count("|") for line in table)
