@@ -61,3 +61,39 @@ endmacro()
 macro(esscher_lab_folders variable)
   esscher_some_folders(lab ${variable})
 endmacro()
+
+# esscher_together(VAR NAME [file...]): with ESSCHER_TOGETHER, the sources in VAR become files that include several of
+# them, which compiles in little more than half of the time; cmake/together.py says which may stand together. The
+# files named here stay alone, because they have properties of their own.
+option(ESSCHER_TOGETHER "compile several sources as one where they cannot notice each other (needs Python)" OFF)
+if(ESSCHER_TOGETHER)
+  find_program(ESSCHER_PYTHON3 NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH)
+  find_program(ESSCHER_PYTHON3 NAMES python3)
+  if(NOT ESSCHER_PYTHON3)
+    message(STATUS "Python is not there: every source is compiled alone")
+  endif()
+endif()
+function(esscher_together variable name)
+  if(NOT ESSCHER_TOGETHER OR NOT ESSCHER_PYTHON3)
+    return()
+  endif()
+  set(alone ${ARGN})
+  list(TRANSFORM alone PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+  set(sources ${${variable}})
+  list(REMOVE_ITEM sources ${alone})
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${sources} ${PROJECT_SOURCE_DIR}/cmake/together.py)
+  execute_process(
+    COMMAND ${ESSCHER_PYTHON3} -B ${PROJECT_SOURCE_DIR}/cmake/together.py ${PROJECT_SOURCE_DIR}
+            ${PROJECT_BINARY_DIR}/together ${name} 16 ${sources}
+    OUTPUT_VARIABLE made COMMAND_ERROR_IS_FATAL ANY)
+  # GCC takes what a source keeps for itself for something that a header shows to others.
+  set(batches ${made})
+  list(FILTER batches INCLUDE REGEX "^${PROJECT_BINARY_DIR}/together/")
+  set_property(SOURCE ${batches} APPEND PROPERTY COMPILE_OPTIONS $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+  foreach(file IN LISTS alone)
+    if(file IN_LIST ${variable})
+      list(APPEND made ${file})
+    endif()
+  endforeach()
+  set(${variable} ${made} PARENT_SCOPE)
+endfunction()
