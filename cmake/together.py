@@ -79,10 +79,12 @@ def declared(text):
 
 
 @functools.cache
-def read(path):
-    """(own names, shared names, words, our headers, other headers) of one file."""
+def read(root, path):
+    """(own names, shared names, words, our headers as seen from the root, other headers) of one file."""
     raw = path.read_text()
-    ours = [ours for ours, other in INCLUDE.findall(raw) if ours.endswith(".h")]
+    beside = path.parent.relative_to(root)
+    ours = [(beside / name).as_posix() if (path.parent / name).is_file() else name
+            for name, _ in INCLUDE.findall(raw) if name.endswith(".h")]
     others = [other for ours, other in INCLUDE.findall(raw) if other]
     text = QUIET.sub(" ", INCLUDE.sub("", raw))
     macros = set(DEFINE.findall(text))
@@ -96,7 +98,7 @@ def read(path):
 def headers(root, path):
     """Every header of ours that this file reads, directly or not."""
     found = set()
-    for name in read(path)[3]:
+    for name in read(root, path)[3]:
         header = root / name
         if header.is_file():
             found |= {header} | headers(root, header)
@@ -105,8 +107,8 @@ def headers(root, path):
 
 class Source:
     def __init__(self, root, path):
-        self.path = path
-        self.own, _, self.words, self.ours, self.others = read(path)
+        self.root, self.path = root, path
+        self.own, _, self.words, self.ours, self.others = read(root, path)
         self.headers = headers(root, path)
         # A kernel includes itself, and a using directive brings names that no list knows.
         text = QUIET.sub(" ", INCLUDE.sub("", path.read_text()))
@@ -115,7 +117,7 @@ class Source:
     def unseen_by(self, other):
         if self.own & other.words:
             return False
-        return not any(read(header)[1] & other.words for header in self.headers - other.headers)
+        return not any(read(self.root, header)[1] & other.words for header in self.headers - other.headers)
 
 
 def group(root, paths, most):

@@ -67,6 +67,16 @@ def test_headers_are_read_before_any_source(grouped, tmp_path):
     assert lines.index('#include "wide.h"') < lines.index('#include "a_keeps.cc"')
 
 
+def test_headers_beside_a_source_are_found(grouped, tmp_path):
+    (tmp_path / "room").mkdir()
+    (tmp_path / "room/near.h").write_text("namespace e { int far(int x); }")
+    sources = {"room/a.cc": '#include "near.h"\nint a() { return 1; }', "room/b.cc": "int b() { return 2; }"}
+    grouped(sources)
+    (file,) = (tmp_path / "out").glob("*.cc")
+    assert '#include "room/near.h"' in file.read_text()
+    assert len(grouped(sources | {"room/b.cc": "int b() { return far(2); }"})) == 2  # b would see another far
+
+
 def test_no_file_holds_more_than_asked_and_what_stays_the_same_is_not_written(grouped, tmp_path):
     sources = {f"{name}.cc": f"int {name}() {{ return 0; }}" for name in "abcde"}
     assert grouped(sources, most=2) == [["a.cc", "b.cc"], ["c.cc", "d.cc"], ["e.cc"]]
