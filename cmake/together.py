@@ -4,12 +4,13 @@ Writes OUT/NAME_K.cc, each of which includes at most MOST of the sources, and pr
 these files and the sources that stay alone. A file that says the same as before is not touched.
 
 Two sources A and B may stand in one file only if neither can notice the other:
-- no name that A keeps for itself (in an unnamed namespace, static, an alias, a macro) is a word of B;
-- no name that is declared in a header of ours that A reads and B does not is a word of B, so that the overloads that B
-  can call stay the same;
-and the same with A and B exchanged. All headers of a file are read before the first source, so that no header sees what
-a source keeps for itself. A word in a comment or in a string does not count. Words are compared as text, so some
-sources stay apart without need, and nobody has to think of other files when choosing a name.
+- no name that A keeps for itself (in an unnamed namespace, static, an alias, a macro) is used by B;
+- no name that is declared in a header of ours that A reads and B does not is used by B, so that the overloads that B can
+  call stay the same;
+and the same with A and B exchanged. To use a function is to call it; a local variable of that name is none. What stands
+behind a dot or behind :: is a member or of another namespace, so it uses only macros. Both may have the same alias. All
+headers of a file are read before the first source, so that no header sees what a source keeps for itself. Names are
+compared as text, so some sources stay apart without need, and nobody has to think of other files when choosing a name.
 """
 
 import functools
@@ -17,31 +18,57 @@ import re
 import sys
 from pathlib import Path
 
-WORD = re.compile(r"[A-Za-z_]\w*")
+WORD = re.compile(r"\b[A-Za-z_]\w*")
+USED = re.compile(r"(?:(?<![.:>\w])|(?<=[^-]>)|(?<=[^:]:)|(?<=\.\.\.)|(?<=\besscher::))([A-Za-z_]\w*)(\s*[(<])?")
 QUIET = re.compile(
     r"""R"([^(\s]*)\(.*?\)\1"|//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|(?<![\w'])'(?:\\.|[^'\\\n])+'""", re.S)
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+(?:"([^"]+)"|<([^>]+)>)[^\n]*$', re.M)
 DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)", re.M)
 NAMESPACE = re.compile(r"\b(?:inline\s+)?namespace\b([\w:\s]*)$")
-# What a declaration names: the word before its brackets or its value, or after the word that opens it.
-DECLARED = re.compile(r"([A-Za-z_]\w*)\s*(?=[({=;\[,:])|\b(?:struct|class|enum|union|using|namespace|concept)\s+([A-Za-z_]\w*)")
+TEMPLATE = re.compile(r"\btemplate\s*<(?:[^<>]|<(?:[^<>]|<[^<>]*>)*>)*>")
+# What a declaration names: the word before its brackets or its end, or after the word that opens it.
+FUNCTION = re.compile(r"(?<![\w:.])([A-Za-z_]\w*)\s*\(")
+OTHER = re.compile(r"(?<![\w:.])([A-Za-z_]\w*)\s*(?=[{=;\[,:]|$)|\b(?:struct|class|enum|union|using|namespace|concept)\s+([A-Za-z_]\w*)")
+ALIAS = re.compile(r"\s*(?:using|namespace)\s+\w+\s*=")
 GRAMMAR = set("""auto bool char const constexpr default delete double else enum explicit float for if inline int long
  namespace noexcept operator override return short static std string struct switch template typename union unsigned
  using vector void while size_t class concept requires decltype esscher""".split())
 
 
+class Names:
+    """Declared names: of functions, aliases with what they stand for, and others."""
+
+    def __init__(self):
+        self.functions, self.others, self.aliases, self.directive = set(), set(), {}, False
+
+    def add(self, text):
+        if re.match(r"\s*using\s+namespace\b", text):
+            self.directive = True
+            return
+        if ALIAS.match(text):
+            name, value = text.split("=", 1)
+            self.aliases[name.split()[-1]] = "".join(value.split())
+            return
+        text = text.split("=", 1)[0]  # no name is declared in a value
+        self.functions |= set(FUNCTION.findall(text)) - GRAMMAR
+        self.others |= {word for pair in OTHER.findall(text) for word in pair if word} - GRAMMAR
+
+    def all(self):
+        return self.functions | self.others | self.aliases.keys()
+
+
 def declared(text):
-    """Names that the text declares outside of functions and classes: (those that a file keeps for itself, the others)."""
-    own, shared = set(), set()
+    """What the text declares outside of functions and classes: (what a file keeps for itself, what others see)."""
+    own, shared = Names(), Names()
+    text = TEMPLATE.sub(" ", text)
     start, stack = 0, []  # of open braces: "own", "open" (other namespaces) or None (anything else)
     piece = []
 
     def end():
         nonlocal piece
-        names = {word for pair in DECLARED.findall("".join(piece)) for word in pair if word} - GRAMMAR
-        kept = "own" in stack or any(re.match(r"\s*(?:template\s*<.*>\s*)?static\b", part) for part in piece)
-        alias = any(re.match(r"\s*(?:using|namespace)\s+\w+\s*=", part) for part in piece)
-        (own if kept or alias else shared).update(names)
+        whole = "".join(piece)
+        kept = "own" in stack or re.match(r"\s*static\b", whole) or ALIAS.match(whole)
+        (own if kept else shared).add(whole)
         piece = []
 
     depth = 0  # of round brackets
@@ -78,27 +105,35 @@ def declared(text):
     return own, shared
 
 
-@functools.cache
-def read(root, path):
-    """(own names, shared names, words, our headers as seen from the root, other headers) of one file."""
-    raw = path.read_text()
-    beside = path.parent.relative_to(root)
-    ours = [(beside / name).as_posix() if (path.parent / name).is_file() else name
-            for name, _ in INCLUDE.findall(raw) if name.endswith(".h")]
-    others = [other for ours, other in INCLUDE.findall(raw) if other]
-    text = QUIET.sub(" ", INCLUDE.sub("", raw))
-    macros = set(DEFINE.findall(text))
-    words = set(WORD.findall(text))
-    text = re.sub(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", "", text, flags=re.M)
-    own, shared = declared(text)
-    return own | macros, shared | macros, words, ours, others
+class File:
+    """One file as text: what it keeps for itself, what it shows to others, its macros, and the words that it uses."""
+
+    def __init__(self, root, path):
+        raw = path.read_text()
+        beside = path.parent.relative_to(root)
+        self.ours = [(beside / name).as_posix() if (path.parent / name).is_file() else name
+                     for name, _ in INCLUDE.findall(raw) if name.endswith(".h")]
+        self.others = [other for _, other in INCLUDE.findall(raw) if other]
+        text = QUIET.sub(" ", INCLUDE.sub("", raw))
+        self.macros = set(DEFINE.findall(text))
+        self.words = set(WORD.findall(text))
+        used = USED.findall(text)
+        self.used = {word for word, _ in used}
+        self.called = {word for word, call in used if call}
+        text = re.sub(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", "", text, flags=re.M)
+        self.own, self.shared = declared(text)
+        # A kernel includes itself, and a using directive outside of functions reaches the sources after it.
+        self.alone = "hwy/foreach_target.h" in self.ours or self.own.directive or self.shared.directive
+
+
+read = functools.cache(File)
 
 
 @functools.cache
 def headers(root, path):
     """Every header of ours that this file reads, directly or not."""
     found = set()
-    for name in read(root, path)[3]:
+    for name in read(root, path).ours:
         header = root / name
         if header.is_file():
             found |= {header} | headers(root, header)
@@ -108,24 +143,33 @@ def headers(root, path):
 class Source:
     def __init__(self, root, path):
         self.root, self.path = root, path
-        self.own, _, self.words, self.ours, self.others = read(root, path)
+        self.file = read(root, path)
         self.headers = headers(root, path)
-        # A kernel includes itself, and a using directive brings names that no list knows.
-        text = QUIET.sub(" ", INCLUDE.sub("", path.read_text()))
-        self.alone = "hwy/foreach_target.h" in self.others + self.ours or bool(re.search(r"\busing\s+namespace\b", text))
+        self.aliases = dict(self.file.own.aliases)
+        for header in self.headers:
+            self.aliases |= read(root, header).own.aliases
 
     def unseen_by(self, other):
-        if self.own & other.words:
+        mine, theirs = self.file, other.file
+        if any(name in theirs.used and other.aliases.get(name) != value for name, value in self.aliases.items()):
             return False
-        return not any(read(self.root, header)[1] & other.words for header in self.headers - other.headers)
+        if (mine.own.functions & theirs.called or mine.own.others & theirs.used or mine.macros & theirs.words or
+                mine.own.all() & (theirs.own.functions | theirs.own.others)):
+            return False
+        for header in self.headers - other.headers:
+            seen = read(self.root, header)
+            functions, others = seen.shared.functions | seen.own.functions, seen.shared.others | seen.own.others
+            if functions & theirs.called or others & theirs.used or seen.macros & theirs.words:
+                return False
+        return True
 
 
 def group(root, paths, most):
     groups = []
     for path in sorted(paths):
         source = Source(root, path)
-        for members in groups if not source.alone else ():
-            if (len(members) < most and not members[0].alone and
+        for members in groups if not source.file.alone else ():
+            if (len(members) < most and not members[0].file.alone and
                     all(source.unseen_by(member) and member.unseen_by(source) for member in members)):
                 members.append(source)
                 break
@@ -137,7 +181,7 @@ def group(root, paths, most):
 def text_of(root, members):
     lines = ["// Written by cmake/together.py."]
     for kind in ("others", "ours"):
-        names = dict.fromkeys(name for member in members for name in getattr(member, kind))
+        names = dict.fromkeys(name for member in members for name in getattr(member.file, kind))
         lines += [f"#include <{name}>" if kind == "others" else f'#include "{name}"' for name in names]
     lines += [f'#include "{member.path.relative_to(root).as_posix()}"' for member in members]
     return "\n".join(lines) + "\n"

@@ -40,6 +40,10 @@ A = '#include "plain.h"\nnamespace e { namespace { int helper() { return 1; } st
         ("namespace e { int b() { return helper(2); } }", True),  # what A keeps would be called here
         ("namespace e { /* helper */ const char* b() { return \"helper Row\"; } // Row\n }", False),
         ("namespace e { int b() { return x.helped; } }", False),  # a member is no name of A's own
+        ("namespace e { int b() { int helper = 2; return helper; } }", False),  # not a call
+        ("namespace e { int b() { Row row; return 0; } }", True),
+        ("namespace e { int b() { return x.helper() + other::helper(); } }", False),
+        ("namespace e { int b() { return esscher::helper(1); } }", True),
         ("#define helped 7\n", True),  # a macro reaches everything
         ("namespace e { using namespace std; int b(); }", True),
         ('#include "hwy/foreach_target.h"\nnamespace e { int b(); }', True),  # a kernel includes itself
@@ -56,6 +60,18 @@ def test_an_overload_that_a_source_does_not_see_keeps_it_apart(grouped):
     assert grouped({"c.cc": calls, "w.cc": wide}) == [["c.cc"], ["w.cc"]]
     # Both see it: nothing changes.
     assert grouped({"c.cc": calls.replace("plain", "wide"), "w.cc": wide}) == [["c.cc", "w.cc"]]
+
+
+def test_an_alias_may_stand_in_both_if_it_says_the_same(grouped):
+    a, b = ("namespace py = snake;\nint %s() { return py::one(); }" % name for name in "ab")
+    assert grouped({"a.cc": a, "b.cc": b}) == [["a.cc", "b.cc"]]
+    assert grouped({"a.cc": a, "b.cc": b.replace("snake", "python")}) == [["a.cc"], ["b.cc"]]
+    assert grouped({"a.cc": a, "b.cc": "int b(int py) { return py; }"}) == [["a.cc"], ["b.cc"]]
+
+
+def test_a_using_directive_inside_of_a_function_stays_there(grouped):
+    inside = "int a() { using namespace std; return 1; }"
+    assert grouped({"a.cc": inside, "b.cc": "int b() { return 2; }"}) == [["a.cc", "b.cc"]]
 
 
 def test_headers_are_read_before_any_source(grouped, tmp_path):
