@@ -214,9 +214,23 @@ void check_heavy(const std::vector<Head>& heads, const HeadsArguments& arguments
   }
 }
 
+// A plan is for windows that read the keys of the whole prompt as they are.
+void check_plan_heads(const std::vector<Head>& heads, const HeadsArguments& arguments) {
+  if (arguments.plan_bytes == 0) return;
+  for (const Head& head : heads) {
+    if (head.rules.none()) continue;
+    throw ConfigError(
+        fmt::format("heads: --plan is {}, but head {} has a mask, a sliding window, a softcap or a "
+                    "sink logit, expected "
+                    "heads without them, because nothing that runs plans knows of them",
+                    arguments.plan_bytes, head.name));
+  }
+}
+
 void run_heads(const HeadsArguments& arguments, const Globals& globals) {
   const std::vector<Head> heads = load_heads(arguments.file, file_options(arguments));
   check_heavy(heads, arguments);
+  check_plan_heads(heads, arguments);
   const Cells<HeadDiagnosis> cells = diagnosis_cells(heads, options_of(arguments, globals));
   if (globals.dry_run) {
     // Heads of a file mostly have one size.

@@ -6,6 +6,7 @@
 #include "esscher/heads/detail/prefixes.h"
 #include "esscher/heads/detail/score_law.h"
 #include "esscher/heads/detail/window_study.h"
+#include "esscher/heads/kept_keys.h"
 #include "esscher/heads/score_scale.h"
 
 namespace esscher {
@@ -28,14 +29,17 @@ std::optional<MixtureFit> best_fit(const std::vector<SurrogateModel>& models,
 
 void fill_windows(const Head& head, const HeadOptions& options, const std::vector<Index>& queries,
                   const std::vector<PromptResult>& results,
-                  const std::vector<SurrogateModel>& models, HeadDiagnosis& out) {
+                  const std::vector<SurrogateModel>& models, const KeptKeys& kept,
+                  HeadDiagnosis& out) {
   if (head.rules.none()) {
     out.window = window_rows(head, options, results, best_fit(models, out.best_k));
     out.window_lengths = window_length_rows(head, options, results);
   } else {
-    out.window = ruled_window_rows(head, options, queries, results);
+    out.window = ruled_window_rows(head, options, kept, queries, results);
   }
-  out.window_verdict = judge_windows(*out.window, options.tolerance, head.n * (head.dk + head.dv));
+  out.window_verdict =
+      judge_windows(*out.window, options.tolerance, kept.count * (head.dk + head.dv),
+                    kept.count < head.n ? std::to_string(kept.count) : "n");
 }
 
 // A few queries on the first chunk of keys.
@@ -115,9 +119,10 @@ HeadDiagnosis diagnose(const Head& head, const HeadOptions& options) {
     out.prefixes = prefix_rows(head, results);
     fill_score_scale(head, results, out);
   }
-  if (!options.windows.empty()) fill_windows(head, options, queries, results, models, out);
+  const KeptKeys kept = kept_keys(head);
+  if (!options.windows.empty()) fill_windows(head, options, queries, results, models, kept, out);
   if (!options.budgets.empty()) fill_budget(head, options, out);
-  out.cost = cost_rows(out);
+  out.cost = cost_rows(out, kept);
   return out;
 }
 

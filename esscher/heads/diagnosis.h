@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "esscher/base/columns.h"
@@ -72,6 +73,8 @@ struct PrefixRow {
     column("control_high", row.control_high, "", "its 90 % quantile over queries");
   }
 };
+
+inline constexpr std::string_view kSoftmax = "softmax";
 
 // What it costs to keep a surrogate and to evaluate it at one query.
 struct CostRow {
@@ -185,6 +188,14 @@ struct HeadDiagnosis {
   std::optional<std::string> budget_verdict;
   Vector score_histogram;  // density of (s - mean)/tau in kHistogramBins bins over [-5, 5]
   Vector score_mixture;  // the same density for keys from the best mixture; empty if there is none
+
+  // What softmax keeps: the keys and values that a query may see, or all of them where no cost is known.
+  [[nodiscard]] Index softmax_numbers() const {
+    for (const CostRow& row : cost) {
+      if (row.surrogate == kSoftmax) return row.state;
+    }
+    return n * (dk + dv);
+  }
 
   template <class Row, class Column>
   static void columns(Row& row, Column&& column) {

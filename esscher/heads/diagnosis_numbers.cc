@@ -128,20 +128,25 @@ void fill_control(const std::vector<PromptResult>& results, double tolerance, He
   out.linear_from = std::isinf(typical) ? Length::infinity() : Length(std::llround(typical));
 }
 
-// Softmax keeps every key and value; a surrogate keeps moments.
-std::vector<CostRow> cost_rows(const HeadDiagnosis& head) {
+// Softmax keeps every key and value that a query may see; a surrogate keeps moments, and where keys are
+// forgotten also what the moments must be freed of.
+std::vector<CostRow> cost_rows(const HeadDiagnosis& head, const KeptKeys& kept) {
   const Index dk = head.dk;
   const Index dv = head.dv;
+  const Index whole = kept.count * (dk + dv);
+  const Index forgotten = kept.forgotten ? whole : 0;
   std::vector<CostRow> rows = {
-      {.surrogate = "softmax", .state = head.n * (dk + dv), .multiply_adds = head.n * (dk + dv)},
-      {.surrogate = "mean", .state = dv, .multiply_adds = 0},
-      {.surrogate = "uncentred", .state = dv * dk, .multiply_adds = dv * dk},
-      {.surrogate = "gaussian", .state = dv * (dk + 1), .multiply_adds = dv * dk}};
+      {.surrogate = std::string(kSoftmax), .state = whole, .multiply_adds = whole},
+      {.surrogate = "mean",
+       .state = dv + (kept.forgotten ? kept.count * dv : 0),
+       .multiply_adds = 0},
+      {.surrogate = "uncentred", .state = forgotten + dv * dk, .multiply_adds = dv * dk},
+      {.surrogate = "gaussian", .state = forgotten + dv * (dk + 1), .multiply_adds = dv * dk}};
   for (const MixtureRow& row : head.mixtures) {
     // Per component: weight, mean of k, covariance of k (triangle), mean of v, cross-covariance.
     const Index reads = dk + dk * (dk + 1) / 2 + dv * (dk + 1);
     rows.push_back({.surrogate = "mixture " + std::to_string(row.k),
-                    .state = row.k * (1 + reads),
+                    .state = forgotten + row.k * (1 + reads),
                     .multiply_adds = row.k * reads});
   }
   return rows;

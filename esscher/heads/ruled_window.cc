@@ -1,6 +1,7 @@
 // Windows and tails of a head with rules (heads/rules.h). The window keeps the first and the last of
 // the keys that a query sees, with their scores as they enter the softmax; the tail reads the moments
-// of the others and their scores without softcap and mask.
+// of the others and their scores without softcap and mask. Behind a sliding window there are no first
+// keys (heads/kept_keys.h).
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -85,11 +86,11 @@ class RuledWindows {
 }  // namespace
 
 std::vector<WindowRow> ruled_window_rows(const Head& head, const HeadOptions& options,
-                                         const std::vector<Index>& queries,
+                                         const KeptKeys& kept, const std::vector<Index>& queries,
                                          const std::vector<PromptResult>& results) {
   std::vector<Index> windows;
   for (const Index w : options.windows) {
-    if (w < head.n) windows.push_back(w);
+    if (w < head.n && w <= kept.count) windows.push_back(w);
   }
   std::vector<double> norms, signals;
   for (const PromptResult& query : results) {
@@ -101,24 +102,23 @@ std::vector<WindowRow> ruled_window_rows(const Head& head, const HeadOptions& op
   for (std::size_t i = 0; i < queries.size(); ++i) {
     study.move_to(queries[i]);
     for (std::size_t w = 0; w < windows.size(); ++w) {
-      const WindowParts parts = study.parts(windows[w], std::min(options.sinks, windows[w]));
+      const WindowParts parts =
+          study.parts(windows[w], kept_sinks(head, std::min(options.sinks, windows[w])));
       for (std::size_t t = 0; t < kTails.size(); ++t) {
         errors[w * kTails.size() + t].push_back((results[i].T - combine(kTails[t], parts)).norm());
       }
     }
   }
-  const Index pair = head.dk + head.dv;
   std::vector<WindowRow> rows;
   for (std::size_t w = 0; w < windows.size(); ++w) {
     for (std::size_t t = 0; t < kTails.size(); ++t) {
       const std::vector<double>& one = errors[w * kTails.size() + t];
-      rows.push_back(
-          {.w = windows[w],
-           .tail = kTails[t],
-           .lin = median_ratio(one, norms, norms),
-           .lin_c = median_ratio(one, signals, norms),
-           .state = windows[w] * pair + tail_state(kTails[t], head.dk, head.dv),
-           .multiply_adds = windows[w] * pair + tail_multiply_adds(kTails[t], head.dk, head.dv)});
+      rows.push_back({.w = windows[w],
+                      .tail = kTails[t],
+                      .lin = median_ratio(one, norms, norms),
+                      .lin_c = median_ratio(one, signals, norms),
+                      .state = window_state(head, kept, windows[w], kTails[t]),
+                      .multiply_adds = window_multiply_adds(head, kept, windows[w], kTails[t])});
     }
   }
   return rows;

@@ -226,7 +226,8 @@ std::vector<WindowLengthRow> window_length_rows(const Head& head, const HeadOpti
   return rows;
 }
 
-std::string judge_windows(std::vector<WindowRow>& rows, double tolerance, Index full_state) {
+std::string judge_windows(std::vector<WindowRow>& rows, double tolerance, Index full_state,
+                          const std::string& keys) {
   WindowRow* least = nullptr;
   WindowRow* cheapest = nullptr;
   for (WindowRow& row : rows) {
@@ -236,12 +237,12 @@ std::string judge_windows(std::vector<WindowRow>& rows, double tolerance, Index 
     const bool within = row.lin_c <= tolerance;
     if (within && (cheapest == nullptr || row.state < cheapest->state)) cheapest = &row;
   }
-  if (least == nullptr) return "no window with a tail takes half of the numbers of the prompt";
+  if (least == nullptr) return "no window with a tail takes half of the numbers that softmax keeps";
   WindowRow& row = cheapest != nullptr ? *cheapest : *least;
   row.best = true;
   const std::string numbers = "error " + brief(row.lin_c, 3) + " with " +
-                              std::to_string(row.state) +
-                              " numbers instead of n(dₖ + dᵥ) = " + std::to_string(full_state) +
+                              std::to_string(row.state) + " numbers instead of " + keys +
+                              "(dₖ + dᵥ) = " + std::to_string(full_state) +
                               " (tail: " + std::string(name(row.tail)) + ")";
   const std::string kept = std::to_string(row.w) + " keys" +
                            (row.heavy ? " and " + std::to_string(*row.heavy) + " heavy ones" : "");

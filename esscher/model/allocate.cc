@@ -30,7 +30,7 @@ std::vector<Choice> hull_of(const HeadDiagnosis& head, Index sinks) {
   if (!head.window || head.window->empty()) {
     throw_argument("plan", "windows of head " + head.name, "none", "at least one");
   }
-  std::vector<Choice> all = {{.bytes = kBytes * head.n * (head.dk + head.dv), .error = 0}};
+  std::vector<Choice> all = {{.bytes = kBytes * head.softmax_numbers(), .error = 0}};
   for (const WindowRow& row : *head.window) {
     if (row.tail == Tail::mixture) continue;
     all.push_back({.bytes = kBytes * row.state,

@@ -274,7 +274,7 @@ Figure window_figure(const HeadDiagnosis& head, const std::string& id, Page& pag
                               .tooltip = {"w", "tail", "numbers", "error"}},
           .caption = fmt::format("Error against memory for windows of exact keys with each tail. "
                                  "Softmax itself keeps {} numbers.",
-                                 head.n * (head.dk + head.dv))};
+                                 head.softmax_numbers())};
 }
 
 std::string sentence(std::string text) {

@@ -33,7 +33,7 @@ constexpr const char* kOverviewText =
     "is frozen if n is below e^{τ²}. With a window, some keys stay exact and a tail stands for the "
     "others; the table names the cheapest one within the tolerance, or the one that errs least, in "
     "at "
-    "most half of the numbers of the prompt.";
+    "most half of the numbers that softmax keeps.";
 
 // What a verdict says of one head and of several.
 struct GroupWords {
@@ -85,12 +85,12 @@ std::string window_sentence(const std::vector<HeadDiagnosis>& heads) {
     alone.push_back(head.gaussian.lin_c);
     with.push_back(window->lin_c);
     share.push_back(100 * static_cast<double>(window->state) /
-                    static_cast<double>(head.n * (head.dk + head.dv)));
+                    static_cast<double>(head.softmax_numbers()));
   }
   if (with.empty()) return "";
   return fmt::format(
       " With an exact window and a tail behind it the error of {} is {} instead of {}, for {} % of "
-      "the numbers of the prompt{}.",
+      "the numbers that softmax keeps{}.",
       heads.size() == 1 ? "its output" : "the typical head", brief(median(with), 3),
       brief(median(alone), 3), brief(median(share), 2), heads.size() == 1 ? "" : " (medians)");
 }
@@ -104,7 +104,7 @@ PageTable overview_table(const std::vector<HeadDiagnosis>& heads) {
                             .rows = {}}};
   for (const HeadDiagnosis& head : heads) {
     const WindowRow* window = best_window(head);
-    const auto whole = static_cast<double>(head.n * (head.dk + head.dv));
+    const auto whole = static_cast<double>(head.softmax_numbers());
     table.sheet.add(
         head.name, head.verdict, three_digits(head.gaussian.lin_c),
         three_digits(head.control_lin_c), three_digits(head.gaussian.lin), three_digits(head.tau2),
@@ -165,7 +165,7 @@ void add_map(const std::vector<HeadDiagnosis>& heads, Page& page) {
   for (const HeadDiagnosis& head : heads) {
     double error = head.gaussian.lin_c;
     for (const WindowRow& row : head.window.value_or(std::vector<WindowRow>{})) {
-      const bool small = 2 * row.state <= head.n * (head.dk + head.dv);
+      const bool small = 2 * row.state <= head.softmax_numbers();
       if (small && row.tail != Tail::mixture) error = std::min(error, row.lin_c);
     }
     cells.push_back({.name = head.name, .value = error, .text = head.verdict});

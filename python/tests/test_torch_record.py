@@ -255,6 +255,72 @@ def test_masks_are_written_and_read(tmp_path):
             assert rows[f"t{b}.L0.H{h}"]["ess"] == pytest.approx(want, rel=1e-5)
 
 
+class Ruled(torch.nn.Module):
+    """Attention with a sliding window, a softcap and sink logits, handed to the interface as transformers does."""
+
+    def __init__(self, masked):
+        super().__init__()
+        self.q, self.k, self.v = (torch.nn.Linear(8, 8) for _ in range(3))
+        self.sinks = torch.nn.Parameter(torch.tensor([1.5, -0.5]))
+        self.masked, self.is_causal = masked, True
+        self.config = types.SimpleNamespace(_attn_implementation="sdpa")
+
+    def hides(self, n):
+        ones = torch.ones(n, n, dtype=torch.bool)
+        return ones.triu(1) | ones.tril(-6)
+
+    def forward(self, x):
+        q, k, v = (heads_of(linear(x), 2) for linear in (self.q, self.k, self.v))
+        mask = torch.zeros(x.shape[1], x.shape[1]).double().masked_fill(self.hides(x.shape[1]), -math.inf)[None, None]
+        function = Interface.known[self.config._attn_implementation]
+        options = dict(scaling=0.9, dropout=0.0, sliding_window=6, softcap=2.0, s_aux=self.sinks)
+        return function(self, q, k, v, mask if self.masked else None, **options)[0]
+
+    def eager(self, module, q, k, v, mask, scaling, dropout, sliding_window, softcap, s_aux):
+        """The stand-in for the model's own kernel."""
+        y = torch.zeros(q.shape[0], q.shape[2], q.shape[1], v.shape[-1], dtype=q.dtype)
+        hides = self.hides(q.shape[2])
+        for b in range(q.shape[0]):
+            for h in range(q.shape[1]):
+                s = softcap * torch.tanh(scaling * q[b, h] @ k[b, h].T / softcap)
+                w = torch.exp(s).masked_fill(hides, 0)
+                y[b, :, h] = (w / (w.sum(-1, keepdim=True) + torch.exp(s_aux[h]))) @ v[b, h]
+        return y, None
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("masked", [False, True])
+def test_rules_of_the_interface_are_recorded(masked, tmp_path):
+    model = Ruled(masked).double().eval()
+    Interface.known["sdpa"] = model.eager
+    x, file = text(2, 30, 8), tmp_path / "ruled.safetensors"
+    want = model(x)
+    with et.record(model) as calls:
+        got = model(x)
+    torch.testing.assert_close(got, want, rtol=1e-12, atol=1e-12)
+    (call,) = calls
+    assert call.causal and call.mask is None and (call.sliding, call.softcap) == (6, 2.0) and not call.sink.requires_grad
+    torch.testing.assert_close(call.output().transpose(1, 2), want, rtol=1e-6, atol=1e-9)
+    calls.save(file)
+    saved = read_safetensors(file)
+    assert [saved[f"t1.L0.H1.{word}"].item() for word in ("sliding", "softcap", "sink")] == [6, 2, -0.5]
+    rows = {row["head"]: row for row in es.heads(file, components=[], windows=[6])}
+    lin = {row["head"]: [r["lin"] for r in row["window"]] for row in rows.values()}
+    assert all(max(errors) < 1e-12 for errors in lin.values())  # a window of all seen keys is exact
+    weights = torch.exp(2 * torch.tanh(0.9 * call.Q @ call.K.transpose(-1, -2) / 2)).masked_fill(model.hides(30), 0)
+    ess = weights.sum(-1) ** 2 / (weights**2).sum(-1)
+    for b in range(2):
+        for h in range(2):
+            assert rows[f"t{b}.L0.H{h}"]["ess"] == pytest.approx(float(np.median(ess[b, h, 15:].numpy())), rel=1e-5)
+    with pytest.raises(es.ArgumentError, match="has a sliding window of 6 keys"), et.replace(model, {"default": {"window": 3}}):
+        model(x)
+    assert torch.equal(model(x), want)
+    short = model(x[:, :6])
+    with et.record(model) as calls:  # a text within the window
+        torch.testing.assert_close(model(x[:, :6]), short, rtol=1e-12, atol=1e-12)
+    assert calls[0].causal and calls[0].sliding is None
+
+
 def test_replaced_heads_refuse_gradients():
     mha = torch.nn.MultiheadAttention(8, 2, batch_first=True).double().eval()
     x = text(1, 5, 8)

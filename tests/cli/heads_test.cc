@@ -114,6 +114,13 @@ TEST_F(Program, HeavyKeysNeedAHeadWhoseEarlierQueriesWeighThem) {
   EXPECT_THAT(refused.err, HasSubstr("--heavy is 4, but no head of"));
 }
 
+TEST_F(Program, APlanIsForHeadsWithoutRules) {
+  const Outcome refused = run("heads " + kSample + " --causal --sliding 64 --plan 400000");
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err,
+              HasSubstr("--plan is 400000, but head moonshine.austen.L3.H6 has a mask"));
+}
+
 TEST_F(Program, ExportedSurrogatesReproduceTheReportedErrors) {
   const std::string surrogates = file("s.safetensors").string();
   const Outcome heads = run("heads " + kSample + " --components 4 --json --export " + surrogates);

@@ -11,6 +11,8 @@
 #include "esscher/base/error.h"
 #include "esscher/estimate/quantile.h"
 #include "esscher/heads/diagnose.h"
+#include "esscher/heads/kept_keys.h"
+#include "esscher/heads/tail.h"
 #include "tests/testing.h"
 
 namespace esscher {
@@ -239,6 +241,107 @@ TEST(HeadRules, AWindowOfAllSeenKeysIsExact) {
     EXPECT_GE(row.lin, least) << name(row.tail);
     EXPECT_LE(row.lin, most) << name(row.tail);
   }
+}
+
+// Median over queries of |T - T_w| / |T| for the last w of the keys of a sliding window, the others
+// dropped or behind a Gaussian tail, with loops over keys.
+double windowed_error(const Arrays& x, const Head& head, Index w, Tail tail) {
+  std::vector<double> out;
+  for (const Index i : default_queries(head)) {
+    const Index end = head.prompt_end(i), begin = head.prompt_begin(i), cut = end - w;
+    const Vector a = 0.6 * x.Q.row(i).transpose();
+    const auto exact = [&](Index from) {
+      TailValue sum{.log_mass = 0, .value = Vector::Zero(3)};
+      double mass = 0;
+      for (Index l = from; l < end; ++l) {
+        mass += std::exp(x.K.row(l).dot(a));
+        sum.value += std::exp(x.K.row(l).dot(a)) * x.V.row(l).transpose();
+      }
+      return TailValue{.log_mass = std::log(mass), .value = sum.value / mass};
+    };
+    const Matrix k = x.K.middleRows(begin, cut - begin), v = x.V.middleRows(begin, cut - begin);
+    const Vector s = k * a;
+    const Vector centred = s.array() - s.mean();
+    const auto count = static_cast<double>(s.size());
+    const Vector linear = v.transpose() * centred / count;
+    TailValue got = exact(cut);
+    if (tail == Tail::gaussian) {
+      got = merge(got, {.log_mass = std::log(count) + s.mean() + centred.squaredNorm() / count / 2,
+                        .value = v.colwise().mean().transpose() + linear});
+    }
+    const Vector T = exact(begin).value;
+    out.push_back((T - got.value).norm() / T.norm());
+  }
+  return median(out);
+}
+
+// Costs are those of the keys that a query sees. Moments of a sliding window are freed of keys again,
+// and need them for it.
+TEST(HeadRules, ASlidingWindowKeepsItsOwnKeysOnly) {
+  const Arrays x = some_arrays(60, 60);
+  Head head = head_of(x, true);
+  head.rules.window = 17;
+  HeadOptions options;
+  options.components = {2};
+  options.windows = {4, 17, 32};
+  const HeadDiagnosis got = diagnose(head, options);
+  const Index whole = 17 * 7;
+  EXPECT_EQ(got.softmax_numbers(), whole);
+  const auto cost = [&](std::size_t i) {
+    return std::pair(got.cost[i].state, got.cost[i].multiply_adds);
+  };
+  EXPECT_EQ(cost(0), std::pair(whole, whole));                         // softmax
+  EXPECT_EQ(cost(1), std::pair(Index{17 * 3 + 3}, Index{0}));          // mean
+  EXPECT_EQ(cost(2), std::pair(whole + 12, Index{12}));                // uncentred
+  EXPECT_EQ(cost(3), std::pair(whole + 15, Index{12}));                // gaussian
+  EXPECT_EQ(cost(4), std::pair(whole + 2 * (1 + 29), Index{2 * 29}));  // mixture
+  ASSERT_EQ(got.window->size(), 10u) << "a window of 32 keys is longer than the sliding one";
+  for (const WindowRow& row : *got.window) {
+    const bool short_one = row.w == 4;
+    const Index tail = short_one ? tail_state(row.tail, 4, 3) : 0;
+    const Index pairs = short_one && row.tail == Tail::none ? 4 : 17;
+    EXPECT_EQ(row.state, pairs * 7 + tail) << row.w << name(row.tail);
+    EXPECT_EQ(row.multiply_adds, row.w * 7 + (short_one ? tail_multiply_adds(row.tail, 4, 3) : 0));
+    if (row.tail != Tail::none && row.tail != Tail::gaussian) continue;
+    if (short_one) {
+      EXPECT_TRUE(testing::close(row.lin, windowed_error(x, head, 4, row.tail), 1e-9));
+    } else {
+      EXPECT_LT(row.lin, 1e-12);
+    }
+  }
+  EXPECT_THAT(*got.window_verdict, HasSubstr("28 numbers instead of 17(dₖ + dᵥ) = 119"));
+}
+
+TEST(HeadRules, MasksKeepWhatTheyShow) {
+  const Arrays x = some_arrays(20, 60);
+  Head head = head_of(x, false);
+  EXPECT_EQ(kept_keys(head).count, 60);
+  const auto masked = [&](const std::function<bool(Index, Index)>& hidden) {
+    head.rules.bias = [hidden](Index i) {
+      Vector out(60);
+      for (Index l = 0; l < 60; ++l) out(l) = hidden(i, l) ? kHidden : 0.5;
+      return out;
+    };
+    return kept_keys(head);
+  };
+  const KeptKeys padding = masked([](Index, Index l) { return l < 5; });
+  EXPECT_EQ(padding.count, 55);
+  EXPECT_FALSE(padding.forgotten);
+  HeadOptions options;
+  options.components = {};
+  options.windows = {8};
+  EXPECT_EQ(diagnose(head, options).softmax_numbers(), 55 * 7);
+  EXPECT_EQ(diagnose(head, options).window->back().state, 8 * 7 + tail_state(Tail::finite, 4, 3));
+  const KeptKeys blind = masked([](Index i, Index l) { return l < 5 || i == 12; });
+  EXPECT_EQ(blind.count, 55);
+  EXPECT_FALSE(blind.forgotten);
+  const KeptKeys growing = masked([](Index i, Index l) { return l > 30 + i; });
+  EXPECT_EQ(growing.count, 50);
+  EXPECT_FALSE(growing.forgotten);
+  const KeptKeys halves = masked([](Index i, Index l) { return (i < 10) != (l < 30); });
+  EXPECT_EQ(halves.count, 60);
+  EXPECT_TRUE(halves.forgotten);
+  EXPECT_EQ(diagnose(head, options).window->front().state, 60 * 7);
 }
 
 TEST(HeadRules, QueriesThatSeeNothingAreLeftOutOrNamed) {

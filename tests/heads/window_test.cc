@@ -311,7 +311,7 @@ TEST(Window, TheVerdictSpeaksOfTheCheapestRowWithinTolerance) {
             "none)");
   EXPECT_EQ(best(all), (std::vector<std::size_t>{2}));
   EXPECT_EQ(judge_windows(all, 0.1, 100),
-            "no window with a tail takes half of the numbers of the prompt");
+            "no window with a tail takes half of the numbers that softmax keeps");
   EXPECT_TRUE(best(all).empty());
 }
 

@@ -267,8 +267,8 @@ def package_logits(package, folder):
 def against_package(package, folder, twin):
     """Three programs: the package's and ours in single precision, the twin in double precision.
 
-    The package sums in single precision and is 6e-5 from double precision, of logits up to 19. So 1e-5 is asked of
-    ours absolutely against double precision, and relative to the largest logit against the package."""
+    The package sums in single precision and is itself 6e-5 from double precision, of logits up to 22. So 1e-5 is asked
+    of ours absolutely against double precision, and relative to the largest logit against the package."""
     found = package_logits(package, folder)
     if found is None:
         return

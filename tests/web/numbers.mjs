@@ -69,5 +69,18 @@ holds("labels stay inside", places.every((y) => y >= 0 && y <= 300));
 const named = charts.beside([{ x: 270, y: 50, text: "a rather long name" }, { x: 296, y: 50, text: "another long name" }], 300, 100, {});
 holds("every point at the edge has its name", named.every((p) => p.shown && p.left >= 0));
 
+// All points of a crowd have names: those in the middle stand apart, with a line, and none covers another.
+const crowd = [...Array(9).keys()].map((i) => ({ x: 150 + 14 * (i % 3), y: 100 + 14 * Math.floor(i / 3), text: `L${i}.H${i}` }));
+crowd.push({ x: 30, y: 30, text: "above" }, { x: 30, y: 42, text: "below" });
+const all = charts.beside(crowd, 320, 220, {});
+const boxes = all.map((p) => ({ x: p.left, y: p.middle - 7, w: charts.textWidth(p.text, 11.5), h: 14 }));
+const apart = (a, b) => a.x + a.w <= b.x || b.x + b.w <= a.x || a.y + a.h <= b.y || b.y + b.h <= a.y;
+holds("every point of a crowd has its name", all.every((p) => p.shown));
+holds("some names stand apart", all.some((p) => p.to_x !== undefined) && all.some((p) => p.to_x === undefined));
+holds("no name covers another", boxes.every((a, i) => boxes.every((b, j) => i === j || apart(a, b))));
+holds("names stay inside", boxes.every((b) => b.x >= 0 && b.y >= 0 && b.x + b.w <= 320 && b.y + b.h <= 220));
+const full = charts.beside([...Array(200).keys()].map((i) => ({ x: i % 20, y: i / 20, text: "a long name" })), 60, 40, {});
+holds("a name without room is left out", full.some((p) => !p.shown));
+
 console.log(`${passed} passed, ${failed} failed`);
 process.exit(failed === 0 ? 0 : 1);

@@ -230,6 +230,11 @@
       const place = (value) => ({ field: value, type: "quantitative", scale: null });
       const encoding = { x: place("left"), y: place("middle"), text: { field: "text" } };
       const mark = { type: "text", align: "left", baseline: "middle", fontSize: 11.5 };
+      const apart = points.filter((p) => p.to_x !== undefined);
+      if (apart.length > 0) {
+        layers.push({ data: { values: apart }, mark: { type: "rule", strokeWidth: 0.8, opacity: 0.6, color: frame.theme.soft },
+          encoding: { x: place("x"), x2: { field: "to_x" }, y: place("y"), y2: { field: "to_y" } } });
+      }
       layers.push({ data: { values: points }, mark: { ...mark, style: "halo" }, encoding }, { data: { values: points }, mark: { ...mark, style: "reference-label" }, encoding });
     }
     return layers;

@@ -70,28 +70,58 @@
 
   const overlaps = (a, b) => a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h;
 
-  // Labels beside points: each at the first of four sides where it covers neither a point nor another
-  // label nor leaves the frame; a label without such a place is left out (its tooltip has the name).
-  // Above and below it is moved into the frame, so that a point at the edge has its name too.
-  function beside(points, width, height, theme) {
-    const dots = points.map((p) => ({ x: p.x - 5, y: p.y - 5, w: 10, h: 10 }));
-    const placed = [];
-    return points.map((point, index) => {
-      const w = textWidth(point.text, 11.5, theme.font);
-      const middle = Math.min(Math.max(point.x - w / 2, 0), width - w);
-      const sides = [
-        { align: "left", x: point.x + 9, y: point.y - 7 }, { align: "right", x: point.x - 9 - w, y: point.y - 7 },
-        { align: "center", x: middle, y: point.y - 22 }, { align: "center", x: middle, y: point.y + 8 },
-      ];
-      for (const side of sides) {
-        const box = { x: side.x, y: side.y, w, h: 14 };
-        const outside = box.x < 0 || box.y < 0 || box.x + w > width || box.y + 14 > height;
-        const covers = dots.some((dot, i) => i !== index && overlaps(dot, box)) || placed.some((other) => overlaps(other, box));
-        if (outside || covers) continue;
-        placed.push(box);
-        return { ...point, shown: true, left: box.x, middle: box.y + 7 };
+  const LEADER = 20;  // from this distance on a line leads from a point to its label
+
+  // Boxes for a label of width w, nearest first: at the four sides of its point, moved into the frame above and below
+  // it, so that a point at the edge has its name too, and then on rings around it.
+  function boxesAround(point, w, width, near) {
+    const at = (x, y) => ({ x, y, w, h: 14 });
+    const middle = Math.min(Math.max(point.x - w / 2, 0), width - w);
+    if (near) return [at(point.x + 9, point.y - 7), at(point.x - 9 - w, point.y - 7), at(middle, point.y - 22), at(middle, point.y + 8)];
+    const boxes = [];
+    for (let r = LEADER; r <= 5 * LEADER; r += LEADER / 2) {
+      for (let k = 0; k < 16; ++k) {
+        const [c, s] = [Math.cos((k * Math.PI) / 8), Math.sin((k * Math.PI) / 8)];
+        boxes.push(at(point.x + r * c - (w * (1 - c)) / 2, point.y + r * s - 7));
       }
-      return { ...point, shown: false };
+    }
+    return boxes;
+  }
+
+  // Small boxes on the line from a point to its label.
+  function leaderOf(point, box) {
+    const to = { x: Math.min(Math.max(point.x, box.x), box.x + box.w), y: Math.min(Math.max(point.y, box.y), box.y + box.h) };
+    const steps = [0.3, 0.45, 0.6, 0.75, 0.9];
+    return { to, path: steps.map((t) => ({ x: point.x + t * (to.x - point.x) - 1, y: point.y + t * (to.y - point.y) - 1, w: 2, h: 2 })) };
+  }
+
+  // Labels beside points: each at the first place where it covers neither a point nor another label nor leaves the frame.
+  // All names that stand beside their points come first; the others stand apart, with a line to their point. A label
+  // without such a place is left out (its tooltip has the name).
+  function beside(points, width, height, theme) {
+    const dots = (r) => points.map((p) => ({ x: p.x - r, y: p.y - r, w: 2 * r, h: 2 * r }));
+    const [wide, narrow] = [dots(5), dots(3)];  // a line may pass close by a point
+    const placed = [], found = points.map(() => null);
+    for (const near of [true, false]) {
+      points.forEach((point, index) => {
+        if (found[index]) return;
+        const w = textWidth(point.text, 11.5, theme.font);
+        found[index] = boxesAround(point, w, width, near).find((box) => {
+          const outside = box.x < 0 || box.y < 0 || box.x + w > width || box.y + box.h > height;
+          const free = (part, others) => !placed.some((other) => overlaps(other, part)) && !others.some((dot, i) => i !== index && overlaps(dot, part));
+          return !outside && free(box, wide) && (near || leaderOf(point, box).path.every((part) => free(part, narrow)));
+        }) ?? null;
+        if (!found[index]) return;
+        placed.push(found[index]);
+        if (!near) placed.push(...leaderOf(point, found[index]).path);
+        found[index] = { ...found[index], line: near ? null : leaderOf(point, found[index]).to };
+      });
+    }
+    return points.map((point, i) => {
+      const box = found[i];
+      if (!box) return { ...point, shown: false };
+      const place = { ...point, shown: true, left: box.x, middle: box.y + 7 };
+      return box.line ? { ...place, to_x: box.line.x, to_y: box.line.y } : place;
     });
   }
 

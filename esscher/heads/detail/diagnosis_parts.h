@@ -9,6 +9,7 @@
 #include "esscher/heads/detail/walk.h"
 #include "esscher/heads/diagnosis.h"
 #include "esscher/heads/head.h"
+#include "esscher/heads/kept_keys.h"
 #include "esscher/heads/options.h"
 
 namespace esscher {
@@ -20,7 +21,7 @@ void fill_errors(const std::vector<PromptResult>& results,
                  const std::vector<SurrogateModel>& models, HeadDiagnosis& out);
 void fill_control(const std::vector<PromptResult>& results, double tolerance, HeadDiagnosis& out);
 // After the mixtures are known.
-std::vector<CostRow> cost_rows(const HeadDiagnosis& head);
+std::vector<CostRow> cost_rows(const HeadDiagnosis& head, const KeptKeys& kept);
 
 // Tests of the keys and what is said of them (diagnosis_verdict.cc).
 void fill_verdict(const Head& head, const std::vector<PromptResult>& results,

@@ -11,6 +11,7 @@
 #include "esscher/heads/detail/walk.h"
 #include "esscher/heads/diagnosis.h"
 #include "esscher/heads/head.h"
+#include "esscher/heads/kept_keys.h"
 
 namespace esscher {
 
@@ -21,7 +22,7 @@ std::vector<WindowRow> window_rows(const Head& head, const HeadOptions& options,
 
 // The same for a head with rules (heads/rules.h), without controls and mixtures.
 std::vector<WindowRow> ruled_window_rows(const Head& head, const HeadOptions& options,
-                                         const std::vector<Index>& queries,
+                                         const KeptKeys& kept, const std::vector<Index>& queries,
                                          const std::vector<PromptResult>& results);
 
 // The window of options.windows nearest to 16, on prefixes of doubling length up to one chunk.
@@ -31,8 +32,10 @@ std::vector<WindowLengthRow> window_length_rows(const Head& head, const HeadOpti
 
 // Marks the cheapest row whose error is within the tolerance, or the row that errs least if there is
 // none, and says it in words: "linear beyond 32 keys: error 0.09 with 6600 numbers instead of
-// n(dₖ + dᵥ) = 24576 (tail: finite)". Rows that keep more than half of full_state do not count, nor
-// mixtures, which were fitted to the keys that they stand for.
-std::string judge_windows(std::vector<WindowRow>& rows, double tolerance, Index full_state);
+// n(dₖ + dᵥ) = 24576 (tail: finite)". Softmax keeps full_state numbers, `keys` in words times
+// dₖ + dᵥ. Rows that keep more than half of them do not count, nor mixtures, which were fitted to the
+// keys that they stand for.
+std::string judge_windows(std::vector<WindowRow>& rows, double tolerance, Index full_state,
+                          const std::string& keys = "n");
 
 }  // namespace esscher

@@ -64,14 +64,15 @@ class Watch:
         mask: Optional[Tensor],
         causal: bool = False,
         dropout: float = 0.0,
+        **rules: Any,
     ) -> Optional[Tensor]:
-        """Names the call and asks ``attend``."""
+        """Names the call and asks ``attend``; ``rules`` are fields of a ``Call``."""
         name, module, number = self.running[-1]
         self.running[-1][2] += 1
         layer = self.layers.setdefault((name, number), len(self.layers))
         repeat = self.repeats[layer] = self.repeats.get(layer, -1) + 1
         known = Q.shape[-1] ** -0.5 if scale is None else float(scale)
-        call = Call(name if number == 0 else f"{name}.{number}", layer, repeat, Q, K, V, known, mask, causal)
+        call = Call(name if number == 0 else f"{name}.{number}", layer, repeat, Q, K, V, known, mask, causal, **rules)
         call.W_O = output_projection(module)
         settle_mask(call)
         found = self.attend(call)
@@ -215,6 +216,10 @@ def _functional(watch: Watch) -> Iterator[None]:
 # ---- the attention interface of transformers
 
 
+# What models hand over beside the mask, and the field of a Call that it is.
+_INTERFACE_RULES = {"sliding_window": "sliding", "softcap": "softcap", "s_aux": "sink"}
+
+
 def _interface_door(watch: Watch) -> Callable[..., Tuple[Tensor, None]]:
     def door(
         module: Any,
@@ -227,17 +232,19 @@ def _interface_door(watch: Watch) -> Callable[..., Tuple[Tensor, None]]:
         is_causal: Optional[bool] = None,
         **options: Any,
     ) -> Tuple[Tensor, None]:
-        for word in ("softcap", "s_aux", "sliding_window", "position_bias"):
-            if options.get(word) is not None:
-                raise ArgumentError(f"record: {word} of {type(module).__name__}, expected plain softmax attention")
+        if options.get("position_bias") is not None:
+            raise ArgumentError(f"record: position_bias of {type(module).__name__}, expected attention without it")
+        rules = {field: options.get(word) for word, field in _INTERFACE_RULES.items()}
         mask = None if attention_mask is None else additive(attention_mask, query, hidden=False)
         causal = mask is None and bool(getattr(module, "is_causal", True) if is_causal is None else is_causal)
-        found = None if watch.idle else watch.see(query, key, value, scaling, mask, causal, dropout)
+        found = None if watch.idle else watch.see(query, key, value, scaling, mask, causal, dropout, **rules)
         if found is None:
             if dropout > 0:
                 raise ArgumentError(f"record: dropout {dropout} of {type(module).__name__}, expected model.eval()")
             scale = query.shape[-1] ** -0.5 if scaling is None else scaling
-            found = Call("", 0, 0, query, key, value, scale, mask, causal).output()
+            call = Call("", 0, 0, query, key, value, scale, mask, causal, **rules)
+            settle_mask(call)
+            found = call.output()
         return found.to(query.dtype).transpose(1, 2), None
 
     return door

@@ -47,8 +47,8 @@ class Recording(List[Call]):
 
         Heads are named L0.H0, L0.H1, ..; of several texts (entries of a batch, repeated calls) each has a prefix t0.,
         t1., .. Each has Q, K, V [n,d], scale, causal and, where it is known, W_O [out,dv]. ``rotary`` is the base of rotary
-        positions and their pairs, "interleaved" or "halves". A mask that is neither empty nor causal is written as what it
-        adds to the scores, ``mask`` [m,n].
+        positions and their pairs, "interleaved" or "halves". A sliding window, a softcap and sink logits are written as
+        such; any other mask that is neither empty nor causal as what it adds to the scores, ``mask`` [m,n].
         """
         if os.path.splitext(os.fspath(path))[1] != ".safetensors":
             raise ArgumentError(f"Recording.save: {os.fspath(path)!r}, expected a name that ends in .safetensors")
@@ -75,6 +75,11 @@ def _tensors(call: Call, b: int, prefix: str, rotary: Optional[Rotary]) -> Dict[
         if call.mask is not None:
             shape = (*call.Q.shape[:3], call.K.shape[2])
             out[f"{name}.mask"] = to_numpy(call.mask.expand(shape)[b, h])
+        for word, value in (("sliding", call.sliding), ("softcap", call.softcap)):
+            if value is not None:
+                out[f"{name}.{word}"] = [float(value)]
+        if call.sink is not None:
+            out[f"{name}.sink"] = [float(call.sink.flatten()[h])]
         if rotary is not None:
             out[f"{name}.rotary"] = [rotary[0], float(rotary_pairs(rotary)), 0.0, 0.0]
         width = call.V.shape[-1]
@@ -113,7 +118,8 @@ def record(model: Any) -> Iterator[Recording]:
 
     def attend(call: Call) -> None:
         copies = {name: getattr(call, name).detach().clone() for name in ("Q", "K", "V")}
-        recording.append(dataclasses.replace(call, **copies, W_O=None if call.W_O is None else call.W_O.detach()))
+        weights = {name: None if (w := getattr(call, name)) is None else w.detach() for name in ("W_O", "sink")}
+        recording.append(dataclasses.replace(call, **copies, **weights))
 
     with watched(model, attend):
         yield recording

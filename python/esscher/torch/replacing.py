@@ -59,11 +59,10 @@ def _outputs(call: Call, plan: Any, rotary: Optional[Rotary], met: Set[Tuple[int
             if y is None:
                 exact = to_numpy(call.output()) if exact is None else exact
                 y = exact[b, h]
-            elif call.mask is not None:
-                shape = list(call.mask.shape)
+            elif call.rules is not None:
                 raise ArgumentError(
-                    f"replace: L{call.layer}.H{h}, module {call.module!r}, has a mask of shape {shape}, expected none or "
-                    "a causal one; give texts without padding"
+                    f"replace: L{call.layer}.H{h}, module {call.module!r}, has {call.rules}, expected attention to all keys "
+                    "or causal attention; give texts without padding"
                 )
             else:
                 touched = True
