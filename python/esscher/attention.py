@@ -10,7 +10,8 @@ import numpy as np
 from . import _esscher
 from .recorded import Recorded
 from .grids import PARAMETERS, Shapes
-from .results import Result, same, sizes
+from .pictures import Tiles
+from .results import Result, fields_of, same, sizes
 from .tables import Rows
 from .types import Array, ArrayLike, MeasureLike, PromptLike
 
@@ -30,6 +31,9 @@ class Gradients(Result):
     V: Array
     K: Optional[Array] = None
     Q: Optional[Array] = None
+
+    def _picture(self) -> Tiles:
+        return Tiles.of("gradients", fields_of(self).items())
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and same(tuple(vars(self).values()), tuple(vars(other).values()))
@@ -59,6 +63,10 @@ class MultiHeadGradients(Result):
 
     def _shapes(self) -> Shapes:
         return {**PARAMETERS, "O": ("output", "value")}
+
+    def _picture(self) -> Tiles:
+        heads = [(f"{name} of head {h}", part) for h, head in enumerate(self.heads) for name, part in fields_of(head).items()]
+        return Tiles.of("gradients", [("z", self.z), ("O", self.O), *(pair for pair in heads if not pair[0].startswith("z"))])
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and same(tuple(vars(self).values()), tuple(vars(other).values()))

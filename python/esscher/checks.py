@@ -12,7 +12,7 @@ from .keywords import helpful
 from .tasks import ContextTask
 from .measures import Measure, measure
 from .random import Stream, as_stream
-from .results import Result
+from .results import Curve, Curves, Result
 from .tables import Rows
 from .types import Array
 
@@ -48,6 +48,18 @@ class Check(Result):
     def _table(self) -> Rows:
         return self.rows
 
+    def _picture(self) -> Curves:
+        """How much of its tolerance each comparison uses: at most 1 where it agrees."""
+        numbered = list(enumerate(self.rows, 1))
+        parts = {"agrees": [(i, row) for i, row in numbered if row.ok], "wrong": [(i, row) for i, row in numbered if not row.ok]}
+        curves = [
+            Curve(label, [i for i, _ in part], [row.gap / row.tolerance for _, row in part]) for label, part in parts.items() if part
+        ]
+        return Curves(self.name, "comparison", "gap in tolerances", curves, "verdict", log_y=not self.ok, marks=True)
+
+    def _sentences(self) -> Rows:
+        return Rows({"comparison": i, "sentence": row.sentence} for i, row in enumerate(self.rows, 1) if not row.ok)
+
     def __repr__(self) -> str:
         if self.ok:
             count = len(self.rows)
@@ -71,10 +83,17 @@ class _Report:
         ratio = f1 / e1 if e1 else 0.0
         if not ok and any(abs(ratio - k) < 1e-3 * k for k in (2, 3, 4, 0.5)):
             sentence += f" (a factor of {round(ratio, 3):g})"
-        self.rows.append({"what": what, "found": f1, "expected": e1, "ok": ok, "sentence": sentence + "."})
+        room = np.broadcast_to(np.asarray(tolerance, dtype=np.float64), gap.shape)[worst]
+        self._keep(what, f1, e1, float(room), ok, sentence + ".")
 
     def say(self, what: str, ok: bool, sentence: str) -> None:
-        self.rows.append({"what": what, "found": float(ok), "expected": 1.0, "ok": ok, "sentence": sentence})
+        self._keep(what, float(ok), 1.0, 0.5, ok, sentence)
+
+    def _keep(self, what: str, found: float, expected: float, tolerance: float, ok: bool, sentence: str) -> None:
+        self.rows.append({
+            "what": what, "found": found, "expected": expected, "gap": abs(found - expected), "tolerance": tolerance, "ok": ok,
+            "sentence": sentence,
+        })
 
     def check(self) -> Check:
         return Check(self.name, Rows(self.rows))

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from math import inf, nan
 from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple, Union
 
+import numpy as np
+
 from . import _esscher
 from .attention import Attention
 from .errors import ArgumentError
@@ -48,7 +50,7 @@ class Concentration(Result):
     def _axes(self) -> List[str]:
         return ["metric", "L"]
 
-    def _curves(self) -> Curves:
+    def _picture(self) -> Curves:
         parts = {metric: self.curve(metric) for metric in dict.fromkeys(self.rows["metric"])}
         curves = [
             Curve(metric, part["L"], part["value"], [ci[0] for ci in part["ci"]], [ci[1] for ci in part["ci"]])
@@ -92,6 +94,22 @@ class LengthAnswer(Result):
 
     def _table(self) -> Rows:
         return Rows([{**{k: v for k, v in self.details.items() if k != "bracket"}, "length": self.length}])
+
+    def _picture(self) -> Curves:
+        """D at the answer and one token before, the bound, and what the central limit theorem predicts about it."""
+        found = self.details
+        eps, clt, length = found["eps"], found["clt"], float(self.length)
+        points = [(length - 1, self.value_before), (length, self.value), (found["peak_length"], found["peak_value"])]
+        if length == inf:
+            points = [(found["searched_up_to"], self.value)]
+        D = Curve("D(L) at the answer", *zip(*[(nan if L is None else L, nan if y is None else y) for L, y in points]))
+        known = [L for L in (*D.x, clt) if L > 0 and L < inf] or [1.0]
+        around = np.array([max(min(known) / 4, 1.0), 4 * max(known)])
+        curves = [Curve("bound", around, [eps, eps])]
+        if 0 < clt < inf:
+            curves.append(Curve("predicted", around, clt * eps / around))
+        title = f"{self.status}: L = {self.length}" if length < inf else "no length is enough"
+        return Curves(title, "L", "D", [*curves, D], "curve", log_x=True, log_y=True)
 
     def __repr__(self) -> str:
         return f"LengthAnswer(L = {self.length}, {self.status}, D = {self.value:.6g})"

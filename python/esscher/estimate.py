@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, List, Tuple
 
 import numpy as np
 
+from .pictures import Bars, bar
 from .results import Result
 
 
@@ -30,6 +31,9 @@ class Estimate(Result):
 
     def __float__(self) -> float:
         return self.value
+
+    def _picture(self) -> Bars:
+        return Bars("estimate and 95 % interval", "engine", "value", [bar(self.engine, self.value, self.std_error)])
 
     def __repr__(self) -> str:
         sure = f" +- {self.std_error:.2g}" if self.std_error else ""

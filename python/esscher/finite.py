@@ -12,6 +12,7 @@ from .errors import ArgumentError, CapabilityError
 from .estimate import Estimate
 from .gradients import PromptGradients, ScoreGradients, error_gradient, node_functions, output_gradient, score_gradients
 from .keywords import helpful, renamed
+from .pictures import Bar, Bars
 from .random import Stream, as_stream
 from .results import Result, register_tuple
 from .types import Array, ArrayLike, Length, PromptLike, whole
@@ -41,6 +42,10 @@ class ScoreFunctions(_ScoreFunctions, Result):
     (0.333333333333, 3.098612, 0.25)
     """
 
+    def _picture(self) -> Bars:
+        found = {name: value for name, value in self._asdict().items() if name != "error" and value is not None}
+        return Bars("functions of the scores", "function", "value", [Bar(name, value) for name, value in found.items()])
+
     def __repr__(self) -> str:
         shown = {name: value for name, value in self._asdict().items() if value is not None}
         return f"ScoreFunctions({', '.join(f'{name}={value:.8g}' for name, value in shown.items())})"
@@ -67,6 +72,10 @@ class Universal(_Universal, Result):
     >>> u.M1, u.H
     (0.0, 1.0)
     """
+
+    def _picture(self) -> Bars:
+        bars = [Bar(name, value) for name, value in self._asdict().items() if name != "error"]
+        return Bars("Gaussian scores", "function", "value", bars)
 
     def __repr__(self) -> str:
         return f"Universal({', '.join(f'{name}={value:.8g}' for name, value in self._asdict().items())})"

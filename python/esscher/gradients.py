@@ -21,6 +21,7 @@ from . import _esscher
 from .attention import Attention
 from .law_gradients import Pulled, Subject, error_slopes, output_slopes, score_slopes
 from .measures import measure as as_measure
+from .pictures import Tiles
 from .results import Result, fields_of, sizes
 from .tables import Rows
 from .types import Array, ArrayLike, Length, PromptLike, as_array, whole
@@ -49,6 +50,9 @@ class PromptGradients(Result):
     mean: Optional[Array]
     cov: Optional[Array]
     score_scale: float
+
+    def _picture(self) -> Tiles:
+        return Tiles.of("derivatives in every parameter", fields_of(self).items())
 
     def __repr__(self) -> str:
         return sizes(self)
@@ -162,6 +166,10 @@ class ScoreGradients(Result):
 
     def _axes(self) -> List[str]:
         return ["function"]
+
+    def _picture(self) -> Tiles:
+        found = [(name, getattr(self, name).U) for name in SCORE_FUNCTIONS]
+        return Tiles.of("functions of the scores, derivatives in U", found)
 
     def __repr__(self) -> str:
         return f"ScoreGradients({', '.join(SCORE_FUNCTIONS)})"

@@ -76,7 +76,7 @@ class Diagnoses(Result):
     def _axes(self) -> List[str]:
         return ["head"]
 
-    def _curves(self) -> Curves:
+    def _picture(self) -> Curves:
         names = list(dict.fromkeys(row["verdict_kind"] for row in self.rows))
         parts = {name: [row for row in self.rows if row["verdict_kind"] == name] for name in names}
         points = [Curve(name, [r["tau2"] for r in part], [r["lin_c"] for r in part]) for name, part in parts.items()]

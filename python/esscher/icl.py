@@ -230,7 +230,7 @@ class Flow(Result):
     def _axes(self) -> List[str]:
         return ["t"]
 
-    def _curves(self) -> Curves:
+    def _picture(self) -> Curves:
         return Curves("risk along the gradient flow", "t", "risk", [Curve("", self.t, self.risk)], log_y=True)
 
     def __repr__(self) -> str:

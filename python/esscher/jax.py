@@ -27,8 +27,10 @@ from .layers import Layer, layer_heads
 from .tasks import ContextTask
 from .measures import Measure, measure
 from .random import Stream
+from .prompts import Prompt
 from .rules import (
-    FlatHeads, FlatLayer, FlatRisk, cov_times, hessian_times, last_rows, node_slope, third_cumulant, tilted_mean_rows,
+    FlatError, FlatHeads, FlatLayer, FlatOutput, FlatRisk, cov_times, hessian_times, last_rows, node_slope, third_cumulant,
+    tilted_mean_rows,
 )
 from .types import Length, whole
 
@@ -223,15 +225,27 @@ def universal(length: int, t: Array) -> Tuple[Array, Array]:
     return _node(L, 0, x), _node(L, 1, x)
 
 
-def _scores(law: AnyLaw, z: Array, U: Array, V: Optional[Array], score_scale: Any) -> Tuple[Array, ...]:
-    """Mean and covariance of the tokens, V, w = G a and t = a'G a."""
+def _moments(law: AnyLaw) -> Optional[Tuple[Array, Array]]:
+    """Mean and covariance; None for laws and Prompts of esscher that are not Gaussian."""
     if isinstance(law, Gaussian):
-        m, G = law.moments()
-    else:
-        found = None if isinstance(law, (Empirical, jax.Array)) else _esscher.gaussian_law(measure(law))
-        if found is None:
-            raise CapabilityError("finite prompts inside a graph need Gaussian tokens")
-        m, G = (jnp.asarray(part) for part in found)
+        return law.moments()
+    if isinstance(law, (Empirical, jax.Array)):
+        raise CapabilityError("finite prompts of arrays of tokens are in esscher.torch; expected a Gaussian or a law of esscher")
+    found = None if isinstance(law, Prompt) else _esscher.gaussian_law(measure(law))
+    return None if found is None else (jnp.asarray(found[0]), jnp.asarray(found[1]))
+
+
+def _rows(of: Any, law: AnyLaw, z: Array, length: Length, U: Array, V: Optional[Array], score_scale: Any, *more: Any) -> Array:
+    """The value of the exact engine at each query, for a law that is a constant of the graph."""
+    x, u = _floating(z), score_scale * _floating(U)
+    v = jnp.eye(u.shape[0], dtype=u.dtype) if V is None else _floating(V)
+    f = of(law if isinstance(law, Prompt) else measure(law), length, tuple(np.shape(u)), int(v.shape[0]), *more)
+    queries = jnp.reshape(x, (-1, x.shape[-1]))
+    return jnp.reshape(jnp.stack([_risk(f, _flat(query, u, v)) for query in queries]), x.shape[:-1])
+
+
+def _scores(m: Array, G: Array, z: Array, U: Array, V: Optional[Array], score_scale: Any) -> Tuple[Array, ...]:
+    """Mean and covariance of the tokens, V, w = G a and t = a'G a."""
     a = score_scale * (_floating(z) @ _floating(U).T)
     w = a @ G
     return m, G, jnp.eye(G.shape[0], dtype=G.dtype) if V is None else _floating(V), w, jnp.sum(a * w, -1)
@@ -241,13 +255,18 @@ def _scores(law: AnyLaw, z: Array, U: Array, V: Optional[Array], score_scale: An
 def expected_output(
     law: AnyLaw, z: Array, length: Length, *, U: Array, V: Optional[Array] = None, score_scale: Any = 1.0
 ) -> Array:
-    """E[T_hat(z)] over prompts of this length = V m + (1 - H) V G U z, for queries z [..,d] and Gaussian tokens.
+    """E[T_hat(z)] over prompts of this length, for queries z [..,d]; V m + (1 - H) V G U z for Gaussian tokens.
 
     >>> import jax.numpy as jnp, esscher as es, esscher.jax as ej
     >>> round(float(ej.expected_output(es.Gaussian([[1.0]]), jnp.ones(1), 100, U=jnp.eye(1))[0]), 4)
     0.9745
     """
-    m, _, W, w, t = _scores(law, z, U, V, score_scale)
+    moments = _moments(law)
+    if moments is None:
+        rows = np.shape(U)[0] if V is None else np.shape(V)[0]
+        parts = [_rows(FlatOutput, law, z, length, U, V, score_scale, i) for i in range(rows)]
+        return jnp.stack(parts, -1)
+    m, _, W, w, t = _scores(*moments, z, U, V, score_scale)
     H = 0.0 * t if length == math.inf else universal(whole("expected_output", "length", length), t)[0]
     return (m + (1 - H)[..., None] * w) @ W.T
 
@@ -258,16 +277,20 @@ def mean_square_error(
 ) -> Array:
     """E|T_hat(z) - T(z)|^2 over prompts of this length at queries z [..,d]; its mean over queries is D(L).
 
-    Gradients of first and second order in z, U, V, score_scale and the arrays of the law (Gaussian tokens).
+    Gradients of first and second order in z, U, V and score_scale, for every law and ``Prompt`` that the exact engine of
+    ``esscher`` serves, and in the arrays of ``ej.Gaussian``.
 
     >>> import jax.numpy as jnp, esscher as es, esscher.jax as ej
     >>> D = ej.mean_square_error(es.Gaussian([[1.0]]), jnp.ones((1, 1)), 10**6, U=jnp.eye(1)).mean()
     >>> round(float(D) * 10**6, 2)
     5.44
     """
-    _, G, W, w, t = _scores(law, z, U, V, score_scale)
+    moments = _moments(law)
     if length == math.inf:
-        return 0.0 * t
+        return 0.0 * jnp.sum(_floating(z), -1)
+    if moments is None:
+        return _rows(FlatError, law, z, length, U, V, score_scale)
+    _, G, W, w, t = _scores(*moments, z, U, V, score_scale)
     H, k = universal(whole("mean_square_error", "length", length), t)
     Vw = w @ W.T
     return jnp.sum(Vw * Vw, -1) * k + jnp.trace(W @ G @ W.T) * H

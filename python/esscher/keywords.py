@@ -92,6 +92,16 @@ def known_keywords(
     return found
 
 
+def helpful_methods(cls: type) -> None:
+    """The same for all public methods that a class writes down."""
+    for name, value in list(vars(cls).items()):
+        plain = value.__func__ if isinstance(value, (classmethod, staticmethod)) else value
+        if name.startswith("_") or not inspect.isfunction(plain) or hasattr(plain, "__wrapped__"):
+            continue
+        checked = helpful(plain)
+        setattr(cls, name, type(value)(checked) if plain is not value else checked)
+
+
 def helpful(function: F) -> F:
     """Decorator: an unknown keyword is a TypeError with a suggestion."""
     return renamed()(function)
@@ -101,7 +111,7 @@ def renamed(**older: str) -> Callable[[F], F]:
     """Decorator: the same, and these names still work: ``@renamed(stream="seed")``."""
 
     def decorate(function: F) -> F:
-        names = list(inspect.signature(function).parameters)
+        names = [name for name in inspect.signature(function).parameters if name not in ("self", "cls")]
 
         @functools.wraps(function)
         def checked(*args: Any, **kwargs: Any) -> Any:

@@ -16,6 +16,7 @@ from . import _esscher
 from .errors import DimensionError
 from .keywords import known_keywords
 from .estimate import Estimate, repeated
+from .pictures import Tiles
 from .results import Curve, Curves, Result, register_tuple
 from .tables import Rows
 from .tasks import ContextTask
@@ -130,6 +131,14 @@ class LayerGradient(_LayerGradient, Result):
     def _axes(self) -> List[str]:
         return ["what"]
 
+    def _picture(self) -> Tiles:
+        slope = self.gradient
+        U, V = (_matrices(name, part) for name, part in (("U", slope.U), ("V", slope.V)))
+        parts = {"U": U, "V": V}
+        many = len(U) > 1
+        heads = [(f"{name} of head {h}" if many else name, part[h]) for h in range(len(U)) for name, part in parts.items()]
+        return Tiles.of(f"derivatives of the risk {self.risk.value:.4g}", [*heads, ("W", slope.W)])
+
     def __repr__(self) -> str:
         return f"LayerGradient({self.risk!r}, {len(_matrices('U', self.gradient.U))} heads)"
 
@@ -174,7 +183,7 @@ class Risks(Result):
     def _axes(self) -> List[str]:
         return ["L", "model"]
 
-    def _curves(self) -> Curves:
+    def _picture(self) -> Curves:
         """Finite lengths; a risk of zero has no place on a logarithm, nor a linear map that is the affine one."""
         found: Dict[str, List[Any]] = {}
         for row in self.rows:

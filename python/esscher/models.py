@@ -110,7 +110,7 @@ class Comparison(Result):
     def _axes(self) -> List[str]:
         return ["model", "L"]
 
-    def _curves(self) -> Curves:
+    def _picture(self) -> Curves:
         twins: Dict[str, List[Any]] = {}
         for p in self.path:
             twins.setdefault(f"{p['model']} L={p['L']}", []).append(p)

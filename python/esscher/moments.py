@@ -37,7 +37,7 @@ class OutputMoments(Result):
     def _axes(self) -> List[str]:
         return ["moment", "L"]
 
-    def _curves(self) -> Curves:
+    def _picture(self) -> Curves:
         curves = []
         for moment in ("mean", "covariance"):
             part = [row for row in self.rows if row["moment"] == moment]

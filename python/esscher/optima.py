@@ -38,7 +38,7 @@ class Optimum(Result):
     def _axes(self) -> List[str]:
         return ["L"]
 
-    def _curves(self) -> Curves:
+    def _picture(self) -> Curves:
         finite = [row for row in self.rows if np.isfinite(row.L)]
         named = {"best layer": "risk", "best layer at L = inf": "limit_risk", "affine map": "affine", "bayes": "bayes"}
         curves = [Curve(label, [r.L for r in finite], [r[column] for r in finite]) for label, column in named.items()]

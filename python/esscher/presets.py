@@ -16,6 +16,7 @@ from .outlets import Out, outlet
 from .progress import Progress
 from .models import Comparison, comparison_of
 from .random import as_seed
+from .results import Curve, Curves
 from .results import Result as Base
 from .scaling import TokenLaw
 from .tables import Rows
@@ -46,6 +47,20 @@ class Claims(Base):
         return self.ok
 
     def _table(self) -> Rows:
+        return self.rows
+
+    def _picture(self) -> Curves:
+        """Claims with a number, each as found / expected, by how it must stand to 1."""
+        parts: Dict[str, List[Any]] = {}
+        for i, row in enumerate(self.rows, 1):
+            if row.verdict != "no number" and row.expected:
+                parts.setdefault(f"must be {row.relation} 1", []).append((i, row.found / row.expected))
+        curves = [Curve(label, *zip(*points)) for label, points in parts.items()]
+        one = Curve("expected", range(1, len(self.rows) + 1), [1.0] * len(self.rows))
+        title, x = f"claims of {self.name}", "number of the claim"
+        return Curves(title, x, "found / expected", [*curves, one], "relation", log_y=True, marks=True)
+
+    def _sentences(self) -> Rows:
         return self.rows
 
     def __repr__(self) -> str:

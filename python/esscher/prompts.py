@@ -14,6 +14,7 @@ from .keywords import renamed
 from .composed import Mixture
 from .measures import Measure, measure
 from .recorded import Recorded
+from .pictures import Bar, Bars
 from .results import Result
 from .random import Stream, as_stream
 from .types import Array, ArrayLike, Length, MeasureLike, PromptLike, whole
@@ -177,6 +178,10 @@ class Attended(Result):
 
     def _shapes(self) -> Shapes:
         return {"output": ("coordinate",), "std_error": ("coordinate",), "weights": ("part",)}
+
+    def _picture(self) -> Bars:
+        bars = [Bar(name, weight) for name, weight in self.weights.items()]
+        return Bars(f"what a prompt of {self.length} tokens attends to", "part", "expected weight", bars)
 
     def __repr__(self) -> str:
         parts = ", ".join(f"{name} {weight:.4g}" for name, weight in list(self.weights.items())[:4])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Callable, ClassVar, Dict, Iterator, List,
 
 import numpy as np
 
-from .keywords import known_keywords
+from .keywords import helpful_methods, known_keywords
 from .types import as_array
 
 SMALL = 16  # numbers of an array that a repr writes out
@@ -74,6 +74,7 @@ class Recorded:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        helpful_methods(cls)
         if "__init__" in vars(cls):
             setattr(cls, "__init__", _recording(cls, vars(cls)["__init__"]))
 

@@ -9,6 +9,7 @@ from . import _esscher
 from .estimate import Estimate
 from .keywords import renamed
 from .random import Stream, as_stream
+from .pictures import Bars, bar
 from .results import Result, fields_of
 from .tables import Rows
 from .tasks import ContextTask, check_task
@@ -47,6 +48,13 @@ class ReferenceRisks(Result):
 
     def _axes(self) -> List[str]:
         return ["prediction"]
+
+    def _picture(self) -> Bars:
+        bars = [bar(row.prediction, row.value, row.std_error) for row in self._table()]
+        return Bars("risks of the references", "prediction", "risk", bars)
+
+    def _sentences(self) -> Rows:
+        return self._table()
 
     def __repr__(self) -> str:
         bayes = f"bayes {'at least ' if self.bayes_is_bound else ''}{self.bayes.value:.4g}"

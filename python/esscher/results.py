@@ -3,115 +3,28 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import html
 import io
 import json
 import math
 import os
-from typing import Any, ClassVar, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Type, Union
+from typing import Any, ClassVar, Dict, List, Mapping, Type, Union
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _esscher
-from .charts import AXES, WORDS, Charted, Spec, lines
+from .charts import Charted, Spec
 from .errors import FileError
+from .keywords import known_keywords
 from .grids import PARAMETERS, Shapes, dataset
+from .pictures import Curve, Curves, Picture
 from .tables import Row, Rows, flat, module
 
 Path = Union[str, "os.PathLike[str]"]
-Numbers = Union[Sequence[float], npt.NDArray[Any]]
 
 SHOWN = 30  # rows of a table in a notebook
-
-
-class Curve(NamedTuple):
-    """One curve of a picture: x [n], y [n], and a band low [n], high [n] where errors are known."""
-
-    label: str
-    x: Numbers
-    y: Numbers
-    low: Optional[Numbers] = None
-    high: Optional[Numbers] = None
-
-
-# Curves of formulas, which are dashed over what was computed.
-_PREDICTIONS = ("limit", "predicted")
-
-
-def _shades(labels: List[str]) -> Dict[str, Tuple[float, float, float]]:
-    """Prompt lengths are ordered, so their curves get shades of one colour, and what is predicted is black."""
-    lengths = [label for label in labels if label.startswith("L = ")]
-    light, dark = (0.62, 0.79, 0.88), (0.03, 0.19, 0.42)
-    out = {label: (0.0, 0.0, 0.0) for label in labels if label in _PREDICTIONS}
-    for i, label in enumerate(lengths):
-        share = i / (len(lengths) - 1) if len(lengths) > 1 else 1.0
-        r, g, b = (a + share * (z - a) for a, z in zip(light, dark))
-        out[label] = (r, g, b)
-    return out
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Curves:
-    """The picture of a result, for a chart and for matplotlib alike."""
-
-    title: str
-    x: str
-    y: str
-    curves: List[Curve]
-    group: str = ""
-    log_x: bool = False
-    log_y: bool = False
-    marks: bool = False  # points, which no line joins
-
-    def spec(self) -> Spec:
-        """As Vega-Lite."""
-        rows: List[Dict[str, Any]] = [
-            {
-                self.x: float(x),
-                self.y: float(y),
-                **({self.group: c.label} if self.group else {}),
-                **({"low": float(c.low[i]), "high": float(c.high[i])} if c.low is not None and c.high is not None else {}),
-            }
-            for c in self.curves
-            for i, (x, y) in enumerate(zip(c.x, c.y))
-            if math.isfinite(x) and math.isfinite(y)
-        ]
-        banded = any(c.low is not None and c.high is not None for c in self.curves)
-        return lines(
-            rows,
-            self.x,
-            self.y,
-            self.group,
-            marks=self.marks,
-            low="low" if banded else "",
-            high="high" if banded else "",
-            log_x=self.log_x,
-            log_y=self.log_y,
-            title=self.title,
-        )
-
-    def draw(self, ax: Any) -> None:
-        """Into matplotlib axes."""
-        shades = _shades([c.label for c in self.curves])
-        for c in self.curves:
-            x, y = np.asarray(c.x, dtype=np.float64), np.asarray(c.y, dtype=np.float64)
-            shown = np.isfinite(x) & np.isfinite(y) & ((x > 0) | (not self.log_x)) & ((y > 0) | (not self.log_y))
-            style = "o" if self.marks else "--" if c.label in _PREDICTIONS else ".-"
-            label = WORDS.get(c.label, c.label)
-            (line,) = ax.plot(x[shown], y[shown], style, label=label, color=shades.get(c.label))
-            if c.low is not None and c.high is not None:
-                low, high = (np.asarray(side, dtype=np.float64)[shown] for side in (c.low, c.high))
-                ax.fill_between(x[shown], low, high, alpha=0.2, color=line.get_color(), linewidth=0)
-        ax.set_xlabel(AXES.get(self.x, self.x))
-        ax.set_ylabel(AXES.get(self.y, self.y))
-        ax.set_title(self.title)
-        if self.log_x:
-            ax.set_xscale("log")
-        if self.log_y:
-            ax.set_yscale("log")
-        if self.group and len(self.curves) > 1:
-            ax.legend(title=self.group)
 
 
 class Result(Charted):
@@ -139,9 +52,9 @@ class Result(Charted):
         """Names of the axes of columns that are arrays."""
         return PARAMETERS
 
-    def _curves(self) -> Optional[Curves]:
-        """The picture, or None."""
-        return None
+    def _picture(self) -> Picture:
+        """What ``chart``, ``plot`` and notebooks draw."""
+        raise NotImplementedError(f"{type(self).__name__} draws nothing")
 
     def to_pandas(self) -> Any:
         """A pandas DataFrame, one row per row of the result; needs pandas."""
@@ -162,17 +75,20 @@ class Result(Charted):
 
     def chart(self) -> Spec:
         """The picture as a Vega-Lite specification, with its data."""
-        curves = self._curves()
-        return {} if curves is None else curves.spec()
+        return self._picture().spec()
 
     def plot(self, ax: Any = None) -> Any:
-        """Draws the picture with matplotlib into ``ax``, or into new axes; gives the axes back."""
-        curves = self._curves()
-        if curves is None:
-            raise TypeError(f"{type(self).__name__} has no picture; to_pandas() has its numbers")
+        """Draws the picture with matplotlib into ``ax``, or into new axes; gives the axes back.
+
+        >>> import esscher as es
+        >>> from matplotlib.figure import Figure
+        >>> answer = es.universal(100, 1.0)
+        >>> answer.plot(Figure().subplots()).get_title()
+        'Gaussian scores'
+        """
         if ax is None:
             ax = module("matplotlib.pyplot", "plot").subplots()[1]
-        curves.draw(ax)
+        self._picture().draw(ax)
         return ax
 
     def save(self, path: Path) -> None:
@@ -186,10 +102,7 @@ class Result(Charted):
             raise FileError(f"{os.fspath(path)}: {error.strerror}") from error
 
     def _svg(self) -> str:
-        """The picture as SVG, drawn by matplotlib; "" if it is not there or there is none."""
-        curves = self._curves()
-        if curves is None:
-            return ""
+        """The picture as SVG, drawn by matplotlib; "" if that is not there."""
         try:
             from matplotlib.backends.backend_svg import FigureCanvasSVG  # type: ignore[import]
             from matplotlib.figure import Figure  # type: ignore[import]
@@ -197,20 +110,22 @@ class Result(Charted):
             return ""
         figure = Figure(figsize=(5.5, 3.4), layout="constrained")
         FigureCanvasSVG(figure)
-        curves.draw(figure.subplots())
+        self._picture().draw(figure.subplots())
         file = io.StringIO()
         figure.savefig(file, format="svg", metadata={"Date": None})
         text = file.getvalue()
         return text[text.index("<svg") :]
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Dict[str, Any]:
-        if self._curves() is None:
-            text = f"<p>{html.escape(repr(self))}</p>"
-            return {"text/plain": repr(self), "text/html": text + _html_table(self._table())}
         # A picture without scripts beside the page: for readers that run none, and for paper.
         bundle = super()._repr_mimebundle_(include, exclude)
+        bundle["text/html"] += f"<p>{html.escape(repr(self))}</p>" + _html_table(self._sentences())
         svg = self._svg()
         return {**bundle, "image/svg+xml": svg} if svg else bundle
+
+    def _sentences(self) -> Rows:
+        """Rows of words, which a notebook shows below the picture."""
+        return Rows([])
 
 
 def fields_of(result: Any) -> Dict[str, Any]:
@@ -232,8 +147,8 @@ def sizes(result: Any) -> str:
 
 
 def _html_table(rows: Rows) -> str:
-    """The first rows as a table of HTML; "" for a single one, which its repr says."""
-    if len(rows) < 2:
+    """The first rows as a table of HTML; "" if there is none."""
+    if not len(rows):
         return ""
     cells = [[html.escape(f"{v:.6g}" if isinstance(v, float) else str(v)) for v in flat(row).values()] for row in rows[:SHOWN]]
     head = "".join(f"<th>{html.escape(name)}</th>" for name in flat(rows[0]))
@@ -283,6 +198,16 @@ def compared(cls: Any) -> Any:
     return cls
 
 
+def _checked_new(cls: Any, make: Any) -> Any:
+    """The constructor, which suggests the right keyword for a wrong one."""
+
+    @functools.wraps(make)
+    def new(kind: Any, *args: Any, **kwargs: Any) -> Any:
+        return make(kind, *args, **known_keywords(cls.__name__, kwargs, cls._fields))
+
+    return new
+
+
 def _refuse(self: Any, name: str, value: Any) -> None:
     raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
 
@@ -290,6 +215,8 @@ def _refuse(self: Any, name: str, value: Any) -> None:
 def register_tuple(cls: Any) -> Any:
     """Decorator of a NamedTuple that results hold, so that files can; it may have arrays, and it is frozen."""
     _TUPLES[cls.__name__] = cls
+    if cls.__bases__ == (tuple,):  # others have a constructor of their own, or the base of one
+        cls.__new__ = _checked_new(cls, cls.__new__)
     cls.__setattr__ = _refuse
     return compared(cls)
 

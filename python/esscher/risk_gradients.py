@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union, overload
 
@@ -10,14 +11,18 @@ import numpy as np
 from . import _esscher
 from .attention import Attention
 from .estimate import repeated
-from .icl import AnyTask, Readout
+from .icl import AnyTask, LinearRegressionTask, Readout
 from .keywords import helpful
 from .random import Stream, as_stream
+from .pictures import Tiles
 from .results import Result, fields_of, register_tuple, sizes
 from .tables import Rows
+from .task_slopes import task_slopes
 from .types import Array, Length
 
 Heads = Union[Readout, Sequence[Readout]]
+
+TASK_SLOPES = 7  # their prompts are others than those of the derivatives in the heads
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,8 +34,10 @@ class RiskSlopes(Result):
     A head that was given as an ``Attention`` has V [dv,D] too, whose last row is read, and K and Q [dk,D] if it has them;
     they are None else.
 
-    Derivatives in the task are None where it has no formula: several heads, tasks of your own, features that are not
-    Gaussian, and the engine "direct". Those in task_variance and query_cov are nan at finite length where these are singular.
+    Derivatives in the task come from a formula for one head on Gaussian features. For several heads, other features and the
+    engine "direct" they are averages over at most ``draws`` prompts, drawn token by token. They are None for tasks of your own,
+    for prompts too long to be drawn (64 of them have more than 2^25 numbers), and for softmax at infinite length on features
+    that are not Gaussian. Those in variances and covariances are nan where these are singular, but for closed forms.
 
     >>> import esscher as es
     >>> task = es.LinearRegressionTask(2, noise_variance=0.1)
@@ -49,6 +56,10 @@ class RiskSlopes(Result):
     V: Optional[Array] = None
     K: Optional[Array] = None
     Q: Optional[Array] = None
+
+    def _picture(self) -> Tiles:
+        found = fields_of(self)
+        return Tiles.of("derivatives of a risk", found.items())
 
     def __repr__(self) -> str:
         return sizes(self)
@@ -78,6 +89,9 @@ class RiskGradient(_RiskGradient, Result):
 
     def _axes(self) -> List[str]:
         return ["what"]
+
+    def _picture(self) -> Tiles:
+        return dataclasses.replace(self.gradient._picture(), title=f"derivatives of the risk {self.risk.value:.4g}")
 
     def __repr__(self) -> str:
         return f"RiskGradient({self.risk!r}, {self.gradient!r})"
@@ -183,14 +197,20 @@ def risk_gradient(
     def of_one(given: Dict[str, Any]) -> List[Any]:
         assert isinstance(at, Readout)
         U, r = _esscher.RiskFunction(task, kind, length, given, [])(at.U, at.r)[1]
-        by_task = _esscher.task_gradient(task, kind, length, given, at.U, at.r)
+        by_task = _esscher.task_gradient(task, kind, length, given, at.U, at.r) or in_task([at], given)
         factors = [None] * 3 if head is None else _in_factors(head, U, r)
-        return [U, r, float(np.sum(U * at.U)) / scale, *(by_task or [None] * 4), *factors]
+        return [U, r, float(np.sum(U * at.U)) / scale, *by_task, *factors]
 
     def of_several(given: Dict[str, Any]) -> List[Any]:
         heads: Sequence[Any] = at
         U, r = (np.stack(part) for part in zip(*_esscher.HeadsRiskFunction(task, kind, length, given)(heads)[1]))
-        return [U, r, np.array([np.sum(slope * head.U) for slope, head in zip(U, heads)]), *[None] * 4]
+        return [U, r, np.array([np.sum(slope * head.U) for slope, head in zip(U, heads)]), *in_task(heads, given)]
+
+    def in_task(heads: Sequence[Readout], given: Dict[str, Any]) -> Sequence[Any]:
+        if not isinstance(task, LinearRegressionTask):
+            return [None] * 4
+        found = task_slopes(task, heads, kind, length, given["draws"], given["stream"].split(TASK_SLOPES))
+        return found or [None] * 4
 
     means, errors = repeated(of_one if isinstance(at, Readout) else of_several, options)
     return RiskSlopes(*means), RiskSlopes(*errors)

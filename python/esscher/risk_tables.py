@@ -49,7 +49,7 @@ class RiskTable(Result):
     def _axes(self) -> List[str]:
         return ["trained", "L"]
 
-    def _curves(self) -> Curves:
+    def _picture(self) -> Curves:
         found: Dict[Any, List[Any]] = {}
         for row in self.rows:
             if np.isfinite(row.L) and row.risk > 0:

@@ -5,14 +5,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, List, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Tuple, Union
 
 import numpy as np
 
 from . import _esscher
 from .differences import STENCIL, along
 from .errors import DimensionError
-from .gradients import tables
+from .attention import Attention
+from .finite import expected_output, mean_square_error
+from .gradients import error_gradient, output_gradient, tables
 from .risk_gradients import RiskFunction
 from .icl import Readout
 from .tasks import ContextTask
@@ -116,3 +118,59 @@ class FlatLayer:
         value, (dW, slopes) = _esscher.layer_risk_gradient(self.task, W, heads, self.length, options)
         parts = [dW] + [matrix for _, dU, dV in slopes for matrix in (dU, dV)]
         return value, np.concatenate([part.ravel() for part in parts])
+
+
+class _Both:
+    """A value, and a gradient that is computed when it is asked for."""
+
+    def __init__(self, value: Callable[[], float], gradient: Callable[[], Array]) -> None:
+        self._parts = (value, gradient)
+
+    def __getitem__(self, part: int) -> Any:
+        return self._parts[part]()
+
+    def __iter__(self) -> Iterator[Any]:
+        return (part() for part in self._parts)
+
+
+@dataclass(frozen=True)
+class FlatError:
+    """E|T_hat - T|^2 as a function of z [d], followed by U [d,d] and V [dv,d]."""
+
+    law: Any
+    length: Length
+    shape: Tuple[int, ...]
+    rows: int
+
+    def _at(self, x: Array) -> Tuple[Attention, Array]:
+        d, (rows, cols) = self.shape[0], self.shape
+        z, U, V = np.split(x, [cols, cols + rows * cols])
+        return Attention(U=U.reshape(rows, cols), V=V.reshape(self.rows, d)), z
+
+    def _value(self, head: Attention, z: Array) -> float:
+        return mean_square_error(self.law, head, z, self.length, engine="exact").value
+
+    def _slope(self, head: Attention, z: Array) -> Any:
+        return error_gradient(self.law, head, z, self.length)
+
+    def __call__(self, x: Array) -> Any:
+        head, z = self._at(x)
+
+        def gradient() -> Array:
+            slope = self._slope(head, z)
+            return np.concatenate([slope.z, slope.U.ravel(), slope.V.ravel()])
+
+        return _Both(lambda: self._value(head, z), gradient)
+
+
+@dataclass(frozen=True)
+class FlatOutput(FlatError):
+    """Entry ``which`` of E T_hat as a function of the same."""
+
+    which: int
+
+    def _value(self, head: Attention, z: Array) -> float:
+        return float(expected_output(self.law, head, z, self.length)[self.which])
+
+    def _slope(self, head: Attention, z: Array) -> Any:
+        return output_gradient(self.law, head, z, self.length, np.eye(self.rows)[self.which])

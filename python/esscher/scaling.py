@@ -45,7 +45,7 @@ class Scaling(Result):
     def _axes(self) -> List[str]:
         return ["L"]
 
-    def _curves(self) -> Curves:
+    def _picture(self) -> Curves:
         rows = self.rows
         return Curves(
             f"concentration of the weights, {self.schedule}",
@@ -83,7 +83,7 @@ class KeptFactors(Result):
     def _axes(self) -> List[str]:
         return ["L"]
 
-    def _curves(self) -> Curves:
+    def _picture(self) -> Curves:
         known = [row for row in self.rows if row["factor"] is not None]
         curve = Curve("exact", [row["L"] for row in known], [row["factor"] for row in known])
         return Curves(f"factor that keeps the {self.quantity}", "L", "factor", [curve], log_x=True)
@@ -114,7 +114,7 @@ class TokenLaw(Result):
     def _axes(self) -> List[str]:
         return ["L", "gamma" if self.kind == "equiangular" else "kappa"]
 
-    def _curves(self) -> Curves:
+    def _picture(self) -> Curves:
         """The two shortest prompts and the longest over the parameter, beside the limit."""
         if self.kind == "equiangular":
             x, y, title = "gamma", "inner_product", "inner product of new tokens"

@@ -37,7 +37,7 @@ class SupErrors(Result):
     def _axes(self) -> List[str]:
         return ["L"]
 
-    def _curves(self) -> Curves:
+    def _picture(self) -> Curves:
         rows = self.rows
         curve = Curve("", rows["L"], rows["value"], [ci[0] for ci in rows["ci"]], [ci[1] for ci in rows["ci"]])
         return Curves(f"error at the worst query, |z| <= {self.radius:g}", "L", "error", [curve], log_x=True, log_y=True)

@@ -7,10 +7,11 @@ import itertools
 import json
 import math
 import os
+from collections import Counter
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from .keywords import helpful
 from .outlets import Out, outlet
 from .progress import Bar, Progress, listener
 from .ranks import world
+from .pictures import Bars, Picture, Tiles, bar
 from .results import Curve, Curves, Result
 from .runs import Run
 from .tables import Rows
@@ -52,15 +54,19 @@ class Sweep(Result):
     def _numbers(self) -> List[str]:
         return [name for name in self.rows.columns if name not in self.axes and self.rows[name].dtype.kind in "if"]
 
-    def _curves(self) -> Optional[Curves]:
+    def _picture(self) -> Picture:
         numeric = [axis for axis in self.axes if self.rows[axis].dtype.kind in "if"]
-        if not numeric or not self._numbers():
-            return None
+        if not self._numbers():
+            return self._without_numbers()
+        if not numeric:
+            y = self._numbers()[0]
+            bars = [bar(_place(row, self.axes), row[y], row.get("std_error") or 0.0) for row in self.rows if row[y] is not None]
+            return Bars(f"{y} over {', '.join(self.axes)}", ", ".join(self.axes), y, bars)
         x, y = max(numeric, key=lambda axis: len(set(self.rows[axis]))), self._numbers()[0]
         others = [axis for axis in self.axes if axis != x]
         groups: Dict[str, List[Any]] = {}
         for row in self.rows:
-            groups.setdefault(", ".join(f"{axis}={row[axis]}" for axis in others), []).append(row)
+            groups.setdefault(_place(row, others), []).append(row)
         curves = []
         for label, part in groups.items():
             part.sort(key=lambda row: float(row[x]))
@@ -71,9 +77,22 @@ class Sweep(Result):
             curves.append(curve._replace(low=low, high=high) if any(error) else curve)
         return Curves(f"{y} over {x}", x, y, curves, ", ".join(others), log_x=_wide(self.rows[x]), log_y=_wide(self.rows[y]))
 
+    def _without_numbers(self) -> Picture:
+        """Arrays as tiles, a row per point; of texts and truth values how many points have each."""
+        name = next(name for name in self.rows.columns if name not in self.axes)
+        values: List[Any] = [row.get(name) for row in self.rows]
+        if all(isinstance(value, np.ndarray) for value in values) and len({value.shape for value in values}) == 1:
+            return Tiles.of(f"{name} at each point of {', '.join(self.axes)}", [(name, [value.ravel() for value in values])])
+        counts = Counter("array" if isinstance(value, np.ndarray) else str(value) for value in values)
+        return Bars(f"{name} over {', '.join(self.axes)}", name, "points", [bar(label, n) for label, n in counts.items()])
+
     def __repr__(self) -> str:
         values = [name for name in self.rows.columns if name not in self.axes]
         return f"Sweep({len(self.rows)} points of {', '.join(self.axes)}: {', '.join(values)})"
+
+
+def _place(row: Mapping[str, Any], axes: Sequence[str]) -> str:
+    return ", ".join(f"{axis}={row[axis]}" for axis in axes)
 
 
 def _wide(values: Any) -> bool:

@@ -61,7 +61,7 @@ class Training(Result):
     def _axes(self) -> List[str]:
         return ["step"]
 
-    def _curves(self) -> Curves:
+    def _picture(self) -> Curves:
         steps, loss = [p.last for p in self.curve], [p.loss for p in self.curve]
         low, high = ([p.loss + side * p.std_error for p in self.curve] for side in (-2, 2))
         return Curves("training loss", "step", "loss", [Curve("", steps, loss, low, high)], log_y=True)

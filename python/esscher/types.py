@@ -37,6 +37,8 @@ def as_array(value: Any) -> Any:
 
 def whole(where: str, name: str, value: Any) -> int:
     """A count: an integer of Python or NumPy, or a float without fraction such as 1e6."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         return int(value)
     if isinstance(value, (float, np.floating)) and float(value).is_integer():

@@ -306,7 +306,7 @@ def test_several_heads_have_the_gradient_of_the_head_that_they_are_cut_from(leng
     one = es.risk(TASK, AT, length, kind=kind, gradient=True)
     cut = [es.Readout(AT.U, AT.r / 3), es.Readout(AT.U, 2 * AT.r / 3)]
     value, slope, error = es.risk(TASK, cut, length, kind=kind, gradient=True, draws=4000)
-    assert slope.U.shape == (2, 3, 3) and slope.score_scale.shape == (2,) and slope.noise_variance is None
+    assert slope.U.shape == (2, 3, 3) and slope.score_scale.shape == (2,)
     assert np.all(error.U[..., :2] > 0) and np.all(error.r > 0) and np.all(slope.U[..., 2] == 0)  # a query has no label
     for head, share in enumerate((1 / 3, 2 / 3)):
         gap = (slope.U[head] - share * one.gradient.U)[:, :2] / np.hypot(error.U[head], share * one.std_error.U)[:, :2]
@@ -331,13 +331,84 @@ def test_the_risk_function_of_several_heads_is_smooth(features):
         f([])
 
 
-def test_tasks_without_formulas_have_no_derivatives_in_the_task():
+@pytest.mark.parametrize("length, kind", [(7, "softmax"), (7, "linear"), (es.inf, "softmax"), (es.inf, "linear")])
+def test_several_heads_have_derivatives_in_the_task(length, kind):
+    """U with r/3 and U with 2r/3 predict what (U, r) does, whose derivatives in the task have a formula."""
+    given = {"query_cov": np.array([[0.8, 0.2], [0.2, 1.1]]), "task_variance": 0.6, "noise_variance": 0.2, "query_noise": True}
+    task = es.LinearRegressionTask(np.array([[1.0, -0.3], [-0.3, 0.7]]), **given)
+    one = es.risk(task, AT, length, kind=kind, gradient=True)
+    cut = [es.Readout(AT.U, AT.r / 3), es.Readout(AT.U, 2 * AT.r / 3)]
+    _, slope, error = es.risk(task, cut, length, kind=kind, gradient=True, draws=4000)
+    for name in ("noise_variance", "task_variance", "prompt_cov", "query_cov"):
+        by_formula, found, sure = (np.asarray(getattr(part, name)) for part in (one.gradient, slope, error))
+        off = np.asarray(getattr(one.std_error, name))
+        assert np.all(np.abs(found - by_formula) < 8 * np.hypot(sure, off) + 1e-12), name  # Student's law of 7 degrees
+        assert np.linalg.norm(sure) < 0.1 * np.linalg.norm(by_formula), name
+    assert np.array_equal(slope.prompt_cov, slope.prompt_cov.T) and np.array_equal(slope.query_cov, slope.query_cov.T)
+
+
+@pytest.mark.parametrize("kind", ["softmax", "linear"])
+def test_derivatives_in_the_task_are_those_of_the_same_prompts(kind):
+    """Two heads that differ. The average itself is differentiated: prompts of another task from the same draws."""
+    from esscher.task_slopes import task_slopes
+
+    heads = [AT, es.Readout(-0.5 * AT.U.T, AT.r + 0.3)]
+    cov, other = np.array([[1.0, -0.3], [-0.3, 0.7]]), np.array([[0.8, 0.2], [0.2, 1.1]])
+
+    def average(features, cov=cov, other=other, s2=0.6):
+        task = es.LinearRegressionTask(cov, query_cov=other, task_variance=s2, noise_variance=0.2, features=features)
+        loss = 0.0
+        for i in range(40):
+            w, x, _, prompt = task.draw(es.Stream(3).split(i), 6)
+            z = np.append(x, 0.0)
+            of = [es.Attention(U=head.U) for head in heads]
+            says = [T(prompt, z) if kind == "softmax" else T.linear(prompt, z) for T in of]
+            loss += (sum(m @ head.r for m, head in zip(says, heads)) - w @ x) ** 2 / 2
+        return loss / 40
+
+    turn = np.array([[0.5, 0.4], [0.4, -0.6]])
+    for features in ("gaussian", "rademacher", "sphere"):
+        task = es.LinearRegressionTask(cov, query_cov=other, task_variance=0.6, noise_variance=0.2, features=features)
+        _, variance, prompt, query = task_slopes(task, heads, kind, 6, 40, es.Stream(3))
+        for claimed, value in [
+            (variance, lambda h: average(features, s2=0.6 + h)),
+            (np.sum(prompt * turn), lambda h: average(features, cov=cov + h * turn)),
+            (np.sum(query * turn), lambda h: average(features, other=other + h * turn)),
+        ]:
+            assert claimed == pytest.approx(difference(value, 0.0, 1.0, 3e-3), rel=1e-7), features
+
+
+def test_the_derivative_in_the_noise_holds_without_noise():
+    """By Stein's identity; a difference of the averages of many prompts, whose noise has one sign and the other."""
+    from esscher.task_slopes import task_slopes
+
+    heads = [AT, es.Readout(-0.5 * AT.U.T, AT.r + 0.3)]
+    task = es.LinearRegressionTask(2)
+    found = [task_slopes(task, heads, "softmax", 6, 4000, es.Stream(5).split(i))[0] for i in range(8)]
+
+    def risk(sig2, seed):
+        return es.risk(es.LinearRegressionTask(2, noise_variance=sig2), heads, 6, draws=100_000, seed=seed).value
+
+    h = 0.1  # the same seed, so that the draws of the noise only grow
+    by_hand = [(-3 * risk(0.0, i) + 4 * risk(h, i) - risk(2 * h, i)) / (2 * h) for i in range(8)]
+    gap, sure = np.mean(found) - np.mean(by_hand), np.hypot(np.std(found, ddof=1), np.std(by_hand, ddof=1)) / np.sqrt(8)
+    assert abs(gap) < 8 * sure < 0.3 * np.mean(found)  # Student of 7 degrees
+
+
+def test_where_derivatives_in_the_task_end():
+    """Features that are not Gaussian have them by drawn prompts, singular covariances have nan, and long prompts none."""
     task = es.LinearRegressionTask(2, features="rademacher")
     slope = es.risk(task, AT, 10, gradient=True, draws=50).gradient
-    assert slope.noise_variance is None and slope.prompt_cov is None and slope.U.shape == (3, 3)
+    assert slope.prompt_cov.shape == (2, 2) and np.isfinite(slope.noise_variance) and slope.U.shape == (3, 3)
     assert slope.score_scale == pytest.approx(np.sum(slope.U * AT.U))
     frame = slope.to_pandas()
     assert "score_scale" in frame
+    assert es.risk(task, AT, es.inf, gradient=True, draws=50).gradient.prompt_cov is None
+    long = es.risk(es.LinearRegressionTask(2), [AT, AT], 10**6, gradient=True, draws=64).gradient
+    assert long.noise_variance is None and long.U.shape == (2, 3, 3)
+    flat = es.LinearRegressionTask(2, query_cov=[[1.0, 0.0], [0.0, 0.0]], task_variance=0.0)
+    slope = es.risk(flat, [AT, AT], 5, gradient=True, draws=64).gradient
+    assert np.isnan(slope.task_variance) and np.isnan(slope.query_cov).all() and np.isfinite(slope.prompt_cov).all()
 
 
 def test_own_tasks_have_gradients():

@@ -138,6 +138,7 @@ class CustomVjp:
 def numpy_functions():
     found = types.ModuleType("jax.numpy")
     found.reshape, found.ravel, found.concatenate, found.trace = torch.reshape, torch.ravel, torch.cat, torch.trace
+    found.stack = torch.stack
     found.zeros_like = torch.zeros_like
     found.asarray = lambda x: x if torch.is_tensor(x) else torch.as_tensor(np.asarray(x))
     found.sum = lambda x, axis: torch.sum(x, axis)
@@ -262,8 +263,21 @@ def test_outputs_and_universal_functions(jax, length):
     np.testing.assert_allclose(np.asarray(error), [es.mean_square_error(law, head, z, length).value for z in Z], rtol=1e-9)
     if length != es.inf:
         check(jx, array, lambda t: ej.universal(length, t)[0].sum(), np.array([0.3, 1.2]), rel=1e-5)
-    with pytest.raises(es.CapabilityError, match="Gaussian tokens"):
-        ej.mean_square_error(es.Sphere(2), array(Z), length, U=array(U))
+    with pytest.raises(es.CapabilityError, match="esscher.torch"):
+        ej.mean_square_error(ej.Empirical(array(Z)), array(Z), length, U=array(U))
+
+
+@pytest.mark.parametrize("law", [es.Sphere(2), es.Mixture([1, 2], [es.Gaussian(np.eye(2)), es.Dirac([1.0, 0.0])]),
+                                 es.Prompt(es.Gaussian(np.eye(2)), given=[[1.0, 0.5]])], ids=lambda law: type(law).__name__)
+def test_finite_prompts_of_other_laws(jax, law):
+    jx, ej, array = jax
+    U, head = np.array([[0.5, 0.1], [0.0, 0.7]]), es.Attention(U=[[0.5, 0.1], [0.0, 0.7]])
+    error = ej.mean_square_error(law, array(Z), 20, U=array(U))
+    np.testing.assert_allclose(np.asarray(error), [es.mean_square_error(law, head, z, 20).value for z in Z], rtol=1e-12)
+    found = ej.expected_output(law, array(Z), 20, U=array(U))
+    np.testing.assert_allclose(np.asarray(found), [es.expected_output(law, head, z, 20) for z in Z], rtol=1e-12)
+    check(jx, array, lambda u: ej.mean_square_error(law, array(Z[:1]), 20, U=u).sum(), U, rel=1e-5)
+    check(jx, array, lambda z: (ej.expected_output(law, z, 20, U=array(U)) ** 2).sum(), Z[:1], rel=1e-5)
 
 
 def test_nothing_asks_for_values_under_jit(jax):

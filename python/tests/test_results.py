@@ -1,6 +1,7 @@
 """Results: frames, grids, pictures, files, one line."""
 
 import copy
+import html
 import json
 import pickle
 
@@ -55,7 +56,7 @@ VALUES = (
     "estimate", "universal", "risk gradient", "several heads", "risk of factors", "score functions", "layer gradient", "gradients",
     "head gradients",
 )
-PICTURES = [
+CURVES = [
     "concentration", "slow", "flow", "compare", "train", "heads", "sweep", "moments", "optimum", "risk table", "risks", "kept", "scaling",
     "token law", "worst",
 ]
@@ -160,22 +161,162 @@ def test_rows_that_no_axis_tells_apart_are_refused():
 
 @pytest.mark.parametrize("name", RESULTS)
 def test_every_result_shows_itself(name):
-    """A picture in every form, or none in any: then a table where there are rows, and an error that says so."""
+    """A picture with words on it in every form: for matplotlib, as a specification, in a notebook."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib.figure import Figure
 
     result = RESULTS[name]
+    ax = Figure().subplots()
+    assert result.plot(ax) is ax and ax.get_title() and ax.get_xlabel() and ax.get_ylabel()
+    assert ax.lines or ax.patches or ax.images
+    chart = result.chart()
+    assert chart["data"]["values"] and chart["usermeta"]["esscher"]["kind"] in ("curve", "scatter", "bar", "heatmap")
+    json.dumps(chart, allow_nan=False)
     bundle = result._repr_mimebundle_()
-    assert bundle["text/plain"] == repr(result) and bundle["text/html"]
-    if result.chart():
-        assert name in PICTURES and result.plot(Figure().subplots()).lines and "<svg" in bundle["image/svg+xml"]
-        return
-    assert name not in PICTURES and "image/svg+xml" not in bundle
-    assert ("<table>" in bundle["text/html"]) == (len(result.to_pandas()) > 1)
-    with pytest.raises(TypeError, match=f"{type(result).__name__} has no picture; to_pandas"):
-        result.plot()
+    assert bundle["text/plain"] == repr(result) and "<svg" in bundle["image/svg+xml"]
+    assert bundle["text/html"].startswith("<iframe srcdoc=") and f"<p>{html.escape(repr(result))}</p>" in bundle["text/html"]
+
+
+def test_every_kind_of_result_has_a_picture_of_its_own():
+    """Also those that need a package: nothing falls back to the base."""
+    pytest.importorskip("torch")
+    import esscher.torch  # noqa: F401
+    from esscher.results import Result
+
+    assert not [name for name, kind in Result._kinds.items() if kind._picture is Result._picture]
+
+
+def bars_of(result):
+    from matplotlib.figure import Figure
+
+    ax = Figure().subplots()
+    result.plot(ax)
+    return dict(zip([label.get_text() for label in ax.get_xticklabels()], [patch.get_height() for patch in ax.patches])), ax
+
+
+def test_bars_are_the_numbers():
+    attended, seen = bars_of(RESULTS["attended"]), RESULTS["attended"]
+    assert attended[0] == seen.weights and attended[1].get_ylabel() == "expected weight"
+    functions = RESULTS["score functions"]
+    assert bars_of(functions)[0] == {name: getattr(functions, name) for name in ("H", "M1", "M2c", "free_energy", "entropy")}
+    u = RESULTS["universal"]
+    assert bars_of(u)[0] == {name: getattr(u, name) for name in ("M1", "M2c", "H", "M1_ratio", "M2c_ratio")}
+    e = es.mean_square_error(es.Sphere(2), HEAD, [1.0, 0.0], 20, replicates=8, engine="direct")
+    heights, ax = bars_of(e)
+    assert heights == {e.engine: e.value}
+    np.testing.assert_allclose(ax.lines[0].get_ydata(), [e.value - 1.96 * e.std_error, e.value + 1.96 * e.std_error], rtol=1e-12)
+    (row,) = e.chart()["data"]["values"]
+    assert row["value"] == e.value and row["low"] == pytest.approx(e.value - 1.96 * e.std_error)
+    found = RESULTS["references"]
+    assert bars_of(found)[0] == {name: getattr(found, name).value for name in ("bayes", "affine", "linear")}
+    # What is infinite has no bar, and an exact number no interval.
+    exact = es.Estimate(2.0, 0.0, 0, "exact")
+    assert bars_of(exact)[1].lines[0].get_ydata() == [0.0, 0.0] and len(bars_of(exact)[1].lines) == 1
+    assert list(bars_of(u._replace(M2c=np.inf))[0]) == ["M1", "H", "M1_ratio", "M2c_ratio"]
+
+
+def test_tiles_are_the_entries():
+    from matplotlib.figure import Figure
+
+    slope = RESULTS["prompt gradients"]
+    rows = slope.chart()["data"]["values"]
+    for name in ("z", "U", "V", "mean", "cov", "score_scale"):
+        values = np.atleast_2d(getattr(slope, name))
+        panel = {(row["row"], row["column"]): row for row in rows if row["parameter"].startswith(f"{name}, up to")}
+        assert len(panel) == values.size, name
+        for at, row in panel.items():
+            assert row["entry"] == values[at] and abs(row["share"]) <= 1
+        assert max(abs(row["share"]) for row in panel.values()) == (1.0 if values.any() else 0.0)
+    ax = Figure().subplots()
+    slope.plot(ax)
+    labels = [text.get_text() for text in ax.texts]
+    assert labels[1] == f"U\nup to {np.abs(slope.U).max():.3g}" and len(ax.images) == len(labels) == 6
+    np.testing.assert_allclose(ax.images[1].get_array(), slope.U / np.abs(slope.U).max())
+    heads = [text for text in {row["parameter"] for row in RESULTS["head gradients"].chart()["data"]["values"]}]
+    assert sorted(text.split(",")[0] for text in heads) == ["O", "U of head 0", "U of head 1", "V of head 0", "V of head 1", "z"]
+    several = {row["parameter"].split(",")[0] for row in RESULTS["several heads"].chart()["data"]["values"]}
+    assert {"U of head 0", "U of head 1", "r", "noise_variance", "prompt_cov"} <= several
+
+
+def test_tiles_of_large_matrices_keep_their_largest_entries():
+    from esscher.pictures import TILES, Tiles
+
+    values = np.random.default_rng(0).normal(size=(200, 3 * TILES))
+    values[17, 5] = -50.0
+    rows = Tiles.of("t", [("A", values), ("B", None)]).spec()["data"]["values"]
+    assert len(rows) == TILES**2 and min(row["entry"] for row in rows) == -50.0 and {row["parameter"] for row in rows} == {"A, up to 50"}
+    blocks = {(row["row"], row["column"]): row["entry"] for row in rows}
+    assert blocks[5, 1] == -50.0  # 200 rows in 64 blocks: row 17 is in the sixth
+    first = values[:3, :3]
+    assert blocks[0, 0] == first.ravel()[np.argmax(np.abs(first))]
+
+
+def test_the_picture_of_a_length_has_the_answer_and_the_bound():
+    from matplotlib.figure import Figure
+
+    answer = RESULTS["length"]
+    ax = Figure().subplots()
+    answer.plot(ax)
+    bound, predicted, D = ax.lines
+    assert {answer.length, answer.length - 1} <= set(D.get_xdata()) and answer.value in D.get_ydata()
+    assert set(bound.get_ydata()) == {0.01} and predicted.get_linestyle() == "--"
+    at = np.argmin(np.abs(predicted.get_xdata() - answer.details["clt"]))
+    assert predicted.get_ydata()[at] == pytest.approx(0.01 * answer.details["clt"] / predicted.get_xdata()[at])
+    # No limit, and no length that is enough, have pictures too.
+    head = es.Attention(U=[[1.0]])
+    for never in (es.shortest_length(es.Laplace(1, 1.0), head, [[2.0]], 0.01),
+                  es.shortest_length(es.Gaussian([[1.0]]), es.Attention(U=[[40.0]]), [[1.0]], 1e-3)):
+        assert never.length == es.inf
+        ax = Figure().subplots()
+        never.plot(ax)
+        assert ax.get_title() == "no length is enough" and len(ax.lines) >= 2
+
+
+def test_judged_results_show_how_far_they_are():
+    from matplotlib.figure import Figure
+
+    claims = RESULTS["claims"]
+    points = [row for row in claims.chart()["data"]["values"] if row["relation"] != "expected"]
+    judged = [row for row in claims.rows if row.verdict != "no number"]
+    assert sorted(row["found / expected"] for row in points) == pytest.approx(sorted(row.found / row.expected for row in judged))
+
+    class Wrong:
+        dim = 1
+
+        def log_mgf(self, a):
+            return float(a @ a) / 2
+
+        def tilted_mean(self, a):
+            return 3 * a
+
+        def tilted_cov(self, a):
+            return np.eye(1)
+
+        def sample(self, stream, n):
+            return stream.normal(n)[:, None]
+
+    check = es.check(Wrong())
+    ax = Figure().subplots()
+    check.plot(ax)
+    agrees, wrong = ax.lines
+    assert max(agrees.get_ydata()) <= 1 < min(wrong.get_ydata()) and len(wrong.get_ydata()) == len(check.wrong)
+    page = check._repr_mimebundle_()["text/html"]
+    assert page.count("<tr>") == 1 + len(check.wrong) and "a factor of 3" in page
+
+
+@pytest.mark.parametrize("function, kind", [
+    (lambda name: {"a": 1.0, "b": 2.0}[name], "bar"),
+    (lambda name: f"the {name}", "bar"),
+    (lambda name: np.arange(4.0) * (name == "b"), "heatmap"),
+    (lambda name: np.arange(1.0 + (name == "b")), "bar"),
+])
+def test_sweeps_over_names_and_of_other_things_than_numbers(function, kind):
+    found = es.sweep(function, {"name": ["a", "b"]})
+    chart = found.chart()
+    assert chart["usermeta"]["esscher"]["kind"] == kind and chart["data"]["values"]
+    found._repr_mimebundle_()
 
 
 @pytest.mark.parametrize("name", VALUES)
@@ -197,12 +338,10 @@ def test_tuples_of_arrays_compare_by_what_they_hold():
     assert RESULTS["head gradients"] == copy.deepcopy(RESULTS["head gradients"])
 
 
-def test_results_without_a_picture_show_their_rows_in_a_notebook():
+def test_verdicts_stand_below_their_picture():
     page = RESULTS["claims"]._repr_mimebundle_()["text/html"]
     assert page.count("<tr>") == 1 + len(RESULTS["claims"].rows) and "multiplies the risk by 4" in page
     assert "<table>" not in RESULTS["estimate"]._repr_mimebundle_()["text/html"]
-    with pytest.raises(TypeError, match="Claims has no picture"):
-        RESULTS["claims"].plot()
 
 
 def test_the_frame_has_the_numbers():
@@ -226,7 +365,7 @@ def test_grids():
     assert float(twins["limiting_risk"].sel(model="linear", L=100)) == RESULTS["compare"].rows[2].limiting_risk
 
 
-@pytest.mark.parametrize("name", PICTURES)
+@pytest.mark.parametrize("name", CURVES)
 def test_pictures(name):
     import matplotlib
 
@@ -264,12 +403,6 @@ def test_a_plot_speaks_in_words_and_orders_lengths() -> None:
     short, long, limit = ax.lines[:3]
     assert sum(long.get_color()) < sum(short.get_color())
     assert limit.get_linestyle() == "--" and short.get_linestyle() == "-"
-
-
-def test_a_single_answer_has_no_picture():
-    assert "text/html" in RESULTS["length"]._repr_mimebundle_()
-    with pytest.raises(TypeError, match="no picture"):
-        RESULTS["length"].plot()
 
 
 @pytest.mark.parametrize(

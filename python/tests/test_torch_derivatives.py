@@ -27,6 +27,13 @@ DENOISING = es.DenoisingTask([[1.0], [-1.0]], gamma=0.5, xi=0.7)
 BALL = es.Mixture([1, 2], [es.Gaussian(np.eye(2), [1.0, 0.0]), es.Ball(2)])
 
 
+SHARES = torch.tensor([1.0, 2.5], dtype=D, requires_grad=True)
+
+
+def mixture(w, G, m, t):
+    return et.Mixture(w, [et.Gaussian(G, m), et.Empirical(t)])
+
+
 def module_of(U, V, law, z):
     """The module with tensors of the graph for parameters."""
     layer = et.Attention(U=U, V=V)
@@ -55,6 +62,7 @@ CASES = {
     ],
     "Empirical": [(lambda t, a: et.Empirical(t).tilted_mean(a), (TOKENS, Z))],
     "Gaussian": [(lambda G, m, a: et.Gaussian(G, m).tilted_mean(a), (COV, MEAN, Z))],
+    "Mixture": [(lambda w, G, m, t, a: mixture(w, G, m, t).tilted_mean(a), (SHARES, COV, MEAN, TOKENS, Z))],
     "attention": [
         (lambda u, v, z, s: et.attention(BALL, z, U=u, V=v, score_scale=s), (U, V, Z, S)),
         (lambda k, q, v, z, s: et.attention(BALL, z, K=k, Q=q, V=v, score_scale=s), (K, Q, V, Z, S)),
@@ -68,6 +76,12 @@ CASES = {
     "mean_square_error": [
         (lambda G, z, u, v, s, L=L: L * et.mean_square_error(et.Gaussian(G), z, L, U=u, V=v, score_scale=s), (COV, Z, U, V, S))
         for L in (3, 1000)
+    ] + [
+        (lambda w, G, m, t, u: 100 * et.mean_square_error(mixture(w, G, m, t), Z.detach()[:1], 100, U=u), (SHARES, COV, MEAN, TOKENS, U)),
+    ],
+    "with_constant": [
+        (lambda t, z: et.attention(et.with_constant(t), et.with_constant(z), U=torch.eye(3, dtype=D)), (TOKENS, Z)),
+        (lambda w, G, m, t: et.with_constant(mixture(w, G, m, t)).tilted_mean(et.with_constant(Z.detach())), (SHARES, COV, MEAN, TOKENS)),
     ],
     "universal": [
         (lambda t, L=L: tuple(L * x for x in et.universal(L, t)), (T,)) for L in (2, 100)

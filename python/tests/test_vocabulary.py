@@ -66,3 +66,47 @@ def test_lengths_are_counts_in_any_type():
 def test_infinity_is_a_number():
     answer = es.shortest_length(es.Laplace(1, 1.0), es.Attention(U=[[1.0]]), [[2.0]], 0.01)
     assert answer.status == "never" and answer.length == es.inf
+
+
+@pytest.mark.parametrize("call, said", [
+    (lambda: es.Readout(U=np.eye(3), rr=np.zeros(3)), r"Readout\(\) has no argument 'rr'; did you mean 'r'"),
+    (lambda: HEAD.vjp(MU, [1.0, 0.0], [1.0, 0.0], lin=True), "did you mean 'linear'"),
+    (lambda: es.Mixture.fit(np.ones((5, 2)), componets=2), "did you mean 'components'"),
+    (lambda: es.Gaussian.fit(np.ones((5, 2)), weights=1), "it takes tokens"),
+    (lambda: MU.sample(stram=0, n=3), "did you mean 'stream'"),
+    (lambda: es.Prompt(MU).counts(lenght=3), "did you mean 'length'"),
+])
+def test_methods_suggest_the_right_keyword_too(call, said):
+    with pytest.raises(TypeError, match=said):
+        call()
+
+
+def test_no_method_is_left_out():
+    """Every public method of a recorded class, also of one that somebody adds later."""
+    import inspect
+
+    from esscher.recorded import Recorded
+
+    class Mine(es.Sphere):
+        def half(self, factor=0.5):
+            return factor * self.radius
+
+    with pytest.raises(TypeError, match="did you mean 'factor'"):
+        Mine(2).half(facter=1.0)
+    assert Mine(2).half(factor=2.0) == 2.0
+    seen = 0
+    for kind in (getattr(es, name) for name in es.__all__):
+        if not (inspect.isclass(kind) and issubclass(kind, Recorded)):
+            continue
+        for name, value in vars(kind).items():
+            plain = getattr(value, "__func__", value)
+            if not name.startswith("_") and inspect.isfunction(plain):
+                assert hasattr(plain, "__wrapped__"), f"{kind.__name__}.{name}"
+                seen += 1
+    assert seen >= 15
+
+
+def test_lengths_may_be_arrays_of_one_number():
+    assert es.universal(np.array(10), 1.0) == es.universal(np.array(10.0), 1.0) == es.universal(10, 1.0)
+    with pytest.raises(es.ArgumentError, match="expected an integer"):
+        es.universal(np.array([10]), 1.0)

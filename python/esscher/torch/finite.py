@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Optional, Tuple, Union
+from typing import Any, Callable, Optional, Tuple, Union
 
 import numpy as np
 
 from .. import _esscher
-from ..errors import CapabilityError
 from ..gradients import tables
 from ..risk_gradients import RiskFunction, risk_function
 from ..keywords import helpful, renamed
 from ..layers import Layer, layer_heads
 from ..tasks import ContextTask
 from ..measures import measure
-from ..rules import FlatHeads, FlatLayer, FlatRisk, hessian_times, last_rows, node_slope
+from ..prompts import Prompt
+from ..rules import FlatError, FlatHeads, FlatLayer, FlatOutput, FlatRisk, hessian_times, last_rows, node_slope
 from ..random import Stream
 from ..types import Length, whole
-from .measures import AnyLaw, Gaussian
+from .measures import AnyLaw, Empirical, Gaussian, Mixture, tilted_mean
+from .scores import atoms_error, atoms_output
 from .tensors import Tensor, tensor_like, to_numpy, torch
 
 
@@ -53,25 +54,57 @@ def universal(length: int, t: Tensor) -> Tuple[Tensor, Tensor]:
     return _Node.apply(x, L, 0).to(t.dtype), _Node.apply(x, L, 1).to(t.dtype)
 
 
-def _gaussian(law: AnyLaw) -> Tuple[Tensor, Tensor]:
+def _gaussian(law: AnyLaw) -> Optional[Tuple[Tensor, Tensor]]:
+    """Mean and covariance; None for tokens that are not Gaussian."""
     if isinstance(law, Gaussian):
         return law.moments()
+    if isinstance(law, (Empirical, Mixture, Prompt, torch.Tensor)):
+        return None
     mu: Any = law
     found = _esscher.gaussian_law(measure(mu))
-    if found is None:
-        raise CapabilityError("finite prompts inside a graph need Gaussian tokens")
-    return torch.as_tensor(found[0]), torch.as_tensor(found[1])
+    return None if found is None else (torch.as_tensor(found[0]), torch.as_tensor(found[1]))
 
 
-def _scores(
-    law: AnyLaw, z: Tensor, U: Tensor, V: Optional[Tensor], score_scale: Union[float, Tensor]
-) -> Tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    m, G = _gaussian(law)
-    x = z.to(torch.float64)
-    a = score_scale * (x @ U.to(torch.float64).T)
-    W = torch.eye(G.shape[0], dtype=torch.float64) if V is None else V.to(torch.float64)
-    w = a @ G
-    return m, G, W, w, (a * w).sum(-1)
+class _Given:
+    """Queries x [..,d], U with the scale of the scores, V, and tilts a [..,d], all in float64."""
+
+    def __init__(
+        self, law: AnyLaw, z: Tensor, U: Tensor, V: Optional[Tensor], score_scale: Union[float, Tensor]
+    ) -> None:
+        self.law: Any = Empirical(law) if isinstance(law, torch.Tensor) else law
+        self.x, self.U = z.to(torch.float64), score_scale * U.to(torch.float64)
+        self.V = torch.eye(U.shape[0], dtype=torch.float64) if V is None else V.to(torch.float64)
+        self.a = self.x @ self.U.T
+
+    def rows(self, of_one: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+        """of_one(x, a) for each query x [d] and its tilt a [d]."""
+        d = self.x.shape[-1]
+        found = [of_one(x, a) for x, a in zip(self.x.reshape(-1, d), self.a.reshape(-1, self.a.shape[-1]))]
+        if not found:
+            return torch.zeros(self.x.shape[:-1], dtype=torch.float64)
+        return torch.stack(found).reshape(*self.x.shape[:-1], *found[0].shape)
+
+    def error(self, length: Length) -> Tensor:
+        """E|T_hat - T|^2 where tokens are not Gaussian."""
+        L = whole("mean_square_error", "length", length)
+        law, V = self.law, self.V
+        if isinstance(law, (Empirical, Mixture)):
+            return self.rows(lambda x, a: atoms_error(law.atoms(a, L), V, law.tilted_mean(a), L))
+        f = FlatError(law if isinstance(law, Prompt) else measure(law), L, tuple(self.U.shape), len(V))
+        return self.rows(lambda x, a: _Risk.apply(self._flat(x), f, 0))
+
+    def output(self, length: Length) -> Tensor:
+        """E T_hat where tokens are not Gaussian."""
+        law, V = self.law, self.V
+        if isinstance(law, (Empirical, Mixture)):
+            L = whole("expected_output", "length", length)
+            return self.rows(lambda x, a: atoms_output(law.atoms(a, L), L)) @ V.T
+        fixed: Any = law if isinstance(law, Prompt) else measure(law)
+        parts = [FlatOutput(fixed, length, tuple(self.U.shape), len(V), i) for i in range(len(V))]
+        return self.rows(lambda x, a: torch.stack([_Risk.apply(self._flat(x), f, 0) for f in parts]))
+
+    def _flat(self, x: Tensor) -> Tensor:
+        return torch.cat([x, self.U.reshape(-1), self.V.reshape(-1)])
 
 
 @helpful
@@ -79,16 +112,24 @@ def expected_output(
     law: AnyLaw, z: Tensor, length: Length, *, U: Tensor, V: Optional[Tensor] = None,
     score_scale: Union[float, Tensor] = 1.0,
 ) -> Tensor:
-    """E[T_hat(z)] over prompts of this length = V m + (1 - H) V G U z, for queries z [..,d] and Gaussian tokens.
+    """E[T_hat(z)] over prompts of this length, for queries z [..,d]; V m + (1 - H) V G U z for Gaussian tokens.
+
+    Laws and derivatives are those of ``mean_square_error``.
 
     >>> import torch, esscher as es, esscher.torch as et
     >>> one = torch.ones(1, dtype=torch.float64)
     >>> et.expected_output(es.Gaussian([[1.0]]), one, 100, U=torch.eye(1))
     tensor([0.9745], dtype=torch.float64)
     """
-    m, _, W, w, t = _scores(law, z, U, V, score_scale)
-    H = torch.zeros_like(t) if length == math.inf else universal(whole("expected_output", "length", length), t)[0]
-    return ((m + (1 - H)[..., None] * w) @ W.T).to(z.dtype)
+    given, moments = _Given(law, z, U, V, score_scale), _gaussian(law)
+    if length == math.inf and not isinstance(law, Prompt):
+        return (tilted_mean(law, given.a) @ given.V.T).to(z.dtype)
+    if moments is None:
+        return given.output(length).to(z.dtype)
+    m, G = moments
+    w = given.a @ G
+    H = universal(whole("expected_output", "length", length), (given.a * w).sum(-1))[0]
+    return ((m + (1 - H)[..., None] * w) @ given.V.T).to(z.dtype)
 
 
 @helpful
@@ -98,7 +139,10 @@ def mean_square_error(
 ) -> Tensor:
     """E|T_hat(z) - T(z)|^2 over prompts of this length at queries z [..,d]; its mean over queries is D(L).
 
-    Gradients of first and second order in z, U, V, score_scale and the tensors of the law (Gaussian tokens).
+    Gradients of first and second order in z, U, V and score_scale, for every law and ``Prompt`` that the exact engine of
+    ``esscher`` serves, and in the tensors of ``et.Gaussian``, ``et.Empirical`` and ``et.Mixture``. Tokens of an ``Empirical``
+    are drawn with replacement. Laws of ``esscher`` that are not Gaussian have their second derivatives by differences
+    of exact values, which takes seconds beyond a few coordinates.
 
     >>> import torch, esscher as es, esscher.torch as et
     >>> z = torch.ones(1, 1, dtype=torch.float64)
@@ -106,10 +150,14 @@ def mean_square_error(
     >>> round(D.item() * 10**6, 5)
     5.43645
     """
-    _, G, W, w, t = _scores(law, z, U, V, score_scale)
+    given, moments = _Given(law, z, U, V, score_scale), _gaussian(law)
     if length == math.inf:
-        return torch.zeros_like(t).to(z.dtype)
-    H, k = universal(whole("mean_square_error", "length", length), t)
+        return torch.zeros(z.shape[:-1], dtype=z.dtype)
+    if moments is None:
+        return given.error(length).to(z.dtype)
+    G, W = moments[1], given.V
+    w = given.a @ G
+    H, k = universal(whole("mean_square_error", "length", length), (given.a * w).sum(-1))
     Vw = w @ W.T
     return ((Vw * Vw).sum(-1) * k + torch.trace(W @ G @ W.T) * H).to(z.dtype)
 

@@ -12,7 +12,7 @@ from ..errors import ArgumentError, CapabilityError, DimensionError
 from ..icl import LinearRegressionTask, Readout
 from ..keywords import helpful
 from ..layers import Layer
-from ..measures import measure
+from ..measures import Gaussian, measure
 from ..models import risk as estimated_risk
 from ..random import Stream, as_seed
 from ..results import Curve, Curves, Result
@@ -20,7 +20,7 @@ from ..tables import Rows
 from ..tasks import ContextTask
 from ..types import whole
 from .tensors import Tensor, to_numpy, torch
-from .weights import layer_of, readouts
+from .weights import has_biases, layer_of, readouts, with_constant
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ class TwinTraining(Result):
     def _axes(self) -> List[str]:
         return ["step"]
 
-    def _curves(self) -> Curves:
+    def _picture(self) -> Curves:
         table = self._table()
         steps, loss, error = table["step"], table["loss"], table["std_error"]
         sampled = Curve("sampled loss", steps, loss, loss - 2 * error, loss + 2 * error)
@@ -88,6 +88,25 @@ def draw_batch(task: Any, length: int, batch: int, stream: Stream, dtype: Any = 
     return tokens, points, values
 
 
+class _WithConstant:
+    """A task of tokens and queries (z, 1), for heads with biases."""
+
+    def __init__(self, task: Any) -> None:
+        if isinstance(task, LinearRegressionTask) and task.features != "gaussian":
+            raise CapabilityError("Trainer: heads with biases on regression need gaussian features")
+        self.task = task
+        dim = task.dim + 1 if isinstance(task, LinearRegressionTask) else task.token_dim
+        self.token_dim = dim + 1
+
+    def draw(self, stream: Stream) -> Tuple[Any, Any, float]:
+        """Law of the tokens, query and target."""
+        if not isinstance(self.task, LinearRegressionTask):
+            law, query, target = self.task.draw(stream)
+            return with_constant(law), with_constant(query), target
+        w, x, target, _ = self.task.draw(stream, 1)
+        return with_constant(Gaussian(self.task.token_covariance(w))), np.concatenate([x, [0.0, 1.0]]), target
+
+
 class Trainer:
     """Trains a module of yours on fresh prompts of a task, and follows it with the exact risk of its heads.
 
@@ -96,7 +115,8 @@ class Trainer:
     the mean squared error, as everywhere. Batch t is drawn from (seed, t), so two modules see the same prompts.
 
     On tasks beyond regression (``DenoisingTask`` and so on) predictions are [B,m], and ``readout(module)`` gives a
-    ``Layer``, which without it is made of the module's heads.
+    ``Layer``, which without it is made of the module's heads. On regression and tasks of your own a module may have biases:
+    its exact risk is then that of tokens (z, 1), averaged over draws of the task.
 
     >>> import torch, esscher as es, esscher.torch as et
     >>> task = es.LinearRegressionTask(2)
@@ -147,13 +167,16 @@ class Trainer:
 
     def exact(self) -> Tuple[float, float]:
         """The risk of the heads at this length and at infinity; nan where there is no formula."""
-        given = self.readout(self.module)
-        heads: Any = given if isinstance(given, Layer) else list(given)
+        task, given = self.task, None
+        if self.readout is readouts and has_biases(self.module):
+            task, given = _WithConstant(self.task), readouts(self.module, constant=True)
+        heads: Any = given or self.readout(self.module)
+        heads = heads if isinstance(heads, Layer) else list(heads)
         at = heads[0] if isinstance(heads, list) and len(heads) == 1 else heads
         found = []
         for length in (self.length, math.inf):
             try:
-                found.append(estimated_risk(self.task, at, length, kind=self.kind).value)
+                found.append(estimated_risk(task, at, length, kind=self.kind).value)
             except CapabilityError:
                 found.append(math.nan)
         return found[0], found[1]
