@@ -58,6 +58,18 @@ TEST(Sobol, MeansOverNestedNetsAreNearlyNormal) {
   EXPECT_GT(spread(2, 8, Scrambling::linear).kurtosis, 5);
 }
 
+// The first two points of the sequence, 0 and 1/2, differ in their first digit, so that their second
+// ones are flipped by bits of their own: they stay equal half of the time.
+TEST(Sobol, NestedFlipsDependOnTheDigitsBefore) {
+  int equal = 0;
+  for (std::uint64_t i = 0; i < 400; ++i) {
+    const Matrix u = scrambled_sobol(1, 2, Stream(6).split(i), Scrambling::nested);
+    const auto second = [&](Index point) { return static_cast<int>(4 * u(point, 0)) % 2; };
+    equal += second(0) == second(1) ? 1 : 0;
+  }
+  EXPECT_NEAR(equal, 200, 60);  // six errors
+}
+
 // E exp((x_1 + .. + x_4)/2) = e^{1/2} for standard normals: a net of 4096 points is far closer than
 // the 2 % of as many draws, and different scramblings err differently.
 TEST(Sobol, NormalsIntegrateSmoothFunctions) {
