@@ -4,9 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <boost/math/distributions/binomial.hpp>
 #include <cstdlib>
 #include <ranges>
 #include <string>
+#include <string_view>
 
 namespace esscher::testing {
 
@@ -16,6 +18,15 @@ struct Coverage {
 
   [[nodiscard]] int judged() const { return seeds - flagged; }
 };
+
+// The rule of scripts/calibrate, which counts more seeds: a coverage of 93 to 97 % is compatible with
+// the count.
+inline void expect_calibrated(const Coverage& c, std::string_view what) {
+  using boost::math::binomial, boost::math::quantile;
+  ASSERT_GE(c.judged(), 100) << what;
+  EXPECT_GE(c.held, quantile(binomial(c.judged(), 0.93), 1e-3)) << what;
+  EXPECT_LE(c.held, quantile(binomial(c.judged(), 0.97), 1 - 1e-3)) << what;
+}
 
 // Numbers of `count` seeds. ESSCHER_COVERAGE=k, which scripts/calibrate sets to count again, gives k
 // times as many others.

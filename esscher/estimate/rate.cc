@@ -1,6 +1,7 @@
 #include "esscher/estimate/rate.h"
 
 #include <algorithm>
+#include <boost/math/distributions/fisher_f.hpp>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -49,6 +50,20 @@ Vector weights(const MatrixView& cov, Index k) {
   return w * (static_cast<double>(k) / w.sum());
 }
 
+// Whether the points have noise of their own, none of it shared.
+bool is_diagonal(const MatrixView& cov) {
+  return (cov - Matrix(cov.diagonal().asDiagonal())).cwiseAbs().maxCoeff() <= 0;
+}
+
+// Whether points with independent noise lie further from a line than their noise leaves them one
+// time in twenty: `misfit` is the weighted sum of squares for each spare point. Weights are `scale`
+// over the variances, which are known with dof degrees of freedom each.
+bool is_bent(double misfit, double scale, double spare, double dof) {
+  constexpr double kMany = 1e8;
+  const boost::math::fisher_f law(spare, std::min(dof, kMany));
+  return misfit > scale * quantile(law, kLevel);
+}
+
 }  // namespace
 
 bool is_noise_free(const MatrixView& cov) {
@@ -73,8 +88,11 @@ PowerFit fit_power(const std::vector<std::int64_t>& lengths, const VectorView& v
   fit.log_c = w.dot(y) / w.sum() - fit.slope * xbar;
   const Vector r = y - (fit.slope * x).array().matrix() - Vector::Constant(k, fit.log_c);
   const double spare = static_cast<double>(k - 2);
-  const double residual = std::sqrt((w.array() * r.array().square()).sum() / spare / sxx);
+  const double misfit = (w.array() * r.array().square()).sum() / spare;
   const double noise = is_noise_free(cov) ? 0.0 : std::sqrt(std::max(0.0, b.dot(cov * b)));
+  const bool is_line = noise > 0 && is_diagonal(cov) &&
+                       !is_bent(misfit, w.dot(cov.diagonal()) / static_cast<double>(k), spare, dof);
+  const double residual = is_line ? 0.0 : std::sqrt(misfit / sxx);
   fit.std_error = std::max(residual, noise);
   const double of_noise = std::isfinite(dof) ? student_quantile(dof) : normal_quantile();
   const double half = std::max(residual * student_quantile(spare), noise * of_noise);

@@ -20,15 +20,15 @@ namespace esscher {
 // Whether a curve with this covariance has no noise.
 bool is_noise_free(const MatrixView& cov);
 
-// log D = log_c + slope * log L by least squares weighted by 1/cov_ii. The standard error is the
-// larger of the sandwich (X'WX)^-1 X'W cov W X (X'WX)^-1 and the residual one, so neither noise nor
-// misfit is hidden.
+// log D = log_c + slope * log L by least squares weighted by 1/cov_ii. Its error is the larger of
+// the sandwich (X'WX)^-1 X'W cov W X (X'WX)^-1 and that of the misfit, which does not count where
+// points have noise of their own (cov is diagonal) and an F test finds no more than it leaves.
 struct PowerFit {
   double log_c = 0;
   double slope = 0;
   double std_error = 0;  // of the slope
-  // Of the slope, the wider of two: Student's t with k - 2 degrees of freedom around the misfit,
-  // and with those of the covariance around the noise.
+  // Of the slope, the wider of two: Student's t with k - 2 degrees of freedom around the misfit
+  // if it counts, and with those of the covariance around the noise.
   Interval ci;
 };
 // dof: degrees of freedom that cov was estimated with.

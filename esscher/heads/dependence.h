@@ -17,10 +17,10 @@ inline constexpr Index kDependenceKeys = 2048;
 inline constexpr double kFewestFreedoms = 8;
 
 // The interval of 95 % is that of chi-square around kappa without its bias; scripts/calibrate counts
-// how often it holds the kappa of autoregressions. It is wide for keys whose coordinates fade alike and
-// for keys that repel their neighbours. Where the correlation does not fade within a quarter of the
-// keys, or that of one coordinate within the window, or where the keys leave fewer than
-// kFewestFreedoms degrees of freedom, kappa is a lower bound and `high` is infinite.
+// how often it holds the kappa of autoregressions. Where the correlation does not fade within a
+// quarter of the keys, or that of one coordinate within the window, or where the keys leave fewer
+// than kFewestFreedoms degrees of freedom, kappa is a lower bound: `high` is infinite, and `low` is
+// that of a single coordinate.
 struct KeyDependence {
   double kappa = 1;
   double low = 1, high = 1;

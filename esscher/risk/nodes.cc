@@ -5,7 +5,6 @@
 
 #include "esscher/base/eigensystem.h"
 #include "esscher/base/error.h"
-#include "esscher/random/sobol.h"
 #include "esscher/random/widened_normals.h"
 
 namespace esscher {
@@ -64,14 +63,16 @@ bool is_block(const LinearRegressionTask& task, const Readout& at) {
   return is_blind_to_labels(task, at) && at.r.head(task.dim).norm() <= kRounding * at.r.norm();
 }
 
-Matrix pair_normals(const LinearRegressionTask& task, int log2_count, const Stream& stream) {
+Matrix pair_normals(const LinearRegressionTask& task, int log2_count, const Stream& stream,
+                    Scrambling scrambling) {
   check(task, log2_count);
-  return sobol_normals(2 * task.dim, log2_count - 1, stream);
+  return sobol_normals(2 * task.dim, log2_count - 1, stream, scrambling);
 }
 
-Matrix query_normals(const LinearRegressionTask& task, int log2_count, const Stream& stream) {
+Matrix query_normals(const LinearRegressionTask& task, int log2_count, const Stream& stream,
+                     Scrambling scrambling) {
   check(task, log2_count);
-  return sobol_normals(task.dim, log2_count, stream);
+  return sobol_normals(task.dim, log2_count, stream, scrambling);
 }
 
 RegressionNodes regression_nodes(const LinearRegressionTask& task, int log2_count,

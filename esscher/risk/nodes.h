@@ -11,7 +11,7 @@
 // and where beta != 0 it grows in w as well, like (beta'x)^2 w'S w.
 #pragma once
 
-#include "esscher/random/stream.h"
+#include "esscher/random/sobol.h"
 #include "esscher/risk/readout.h"
 #include "esscher/task/regression.h"
 
@@ -50,9 +50,12 @@ RegressionNodes regression_nodes(const LinearRegressionTask& task, int log2_coun
                                  const Stream& stream);
 
 // Standard normals for n = 2^log2_count nodes, of pairs [n/2,2d] or queries [n,d]. Making them
-// takes longer than making nodes of them, and they serve the nodes of any head.
-Matrix pair_normals(const LinearRegressionTask& task, int log2_count, const Stream& stream);
-Matrix query_normals(const LinearRegressionTask& task, int log2_count, const Stream& stream);
+// takes longer than making nodes of them, and they serve the nodes of any head. Sets whose spread is
+// a standard error are scrambled by nests (random/sobol.h).
+Matrix pair_normals(const LinearRegressionTask& task, int log2_count, const Stream& stream,
+                    Scrambling scrambling = Scrambling::linear);
+Matrix query_normals(const LinearRegressionTask& task, int log2_count, const Stream& stream,
+                     Scrambling scrambling = Scrambling::linear);
 
 // Nodes of these normals, widened for a head with these forms.
 RegressionNodes regression_nodes(const LinearRegressionTask& task, const MatrixView& normals,

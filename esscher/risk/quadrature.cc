@@ -224,10 +224,10 @@ Estimate softmax_risk(const LinearRegressionTask& task, const Readout& at, Lengt
   for (Index i = 0; i < options.scramblings; ++i) {
     const Stream own = stream.split(i);
     if (is_blind_to_labels(task, at)) {
-      const Matrix normals = query_normals(task, options.log2_nodes, own);
+      const Matrix normals = query_normals(task, options.log2_nodes, own, Scrambling::nested);
       answers.add(QueryRisk(task, tables, query_nodes(task, normals, forms)).shares(at));
     } else {
-      const Matrix normals = pair_normals(task, options.log2_nodes, own);
+      const Matrix normals = pair_normals(task, options.log2_nodes, own, Scrambling::nested);
       answers.add(SoftmaxRisk(task, tables, regression_nodes(task, normals, forms)).shares(at));
     }
   }

@@ -7,6 +7,7 @@
 #include "esscher/estimate/moments.h"
 #include "esscher/risk/batch.h"
 #include "esscher/risk/closed_form.h"
+#include "esscher/risk/detail/on_nodes.h"
 #include "esscher/risk/quadrature.h"
 #include "esscher/risk/query_risk.h"
 #include "esscher/risk/sample_risk.h"
@@ -102,8 +103,11 @@ const Readout& sharpest(const LinearRegressionTask& task, std::span<const Readou
   return *std::ranges::max_element(heads, {}, sharpness);
 }
 
-RiskFunction on_nodes(const LinearRegressionTask& task, std::int64_t L, const RiskOptions& options,
-                      std::span<const Readout> near) {
+}  // namespace
+
+RiskFunction detail::risk_on_nodes(const LinearRegressionTask& task, std::int64_t L,
+                                   const RiskOptions& options, std::span<const Readout> near,
+                                   Scrambling scrambling) {
   const NodeTables tables(L);
   if (near.empty()) {
     const auto risk = std::make_shared<const SoftmaxRisk>(
@@ -112,16 +116,14 @@ RiskFunction on_nodes(const LinearRegressionTask& task, std::int64_t L, const Ri
   }
   const ScoreForms forms = score_forms(task, sharpest(task, near));
   if (std::ranges::all_of(near, [&](const Readout& at) { return is_block(task, at); })) {
-    const Matrix normals = query_normals(task, options.log2_nodes, options.stream);
+    const Matrix normals = query_normals(task, options.log2_nodes, options.stream, scrambling);
     return QueryRisk(task, tables, query_nodes(task, normals, forms));
   }
-  const Matrix normals = pair_normals(task, options.log2_nodes, options.stream);
+  const Matrix normals = pair_normals(task, options.log2_nodes, options.stream, scrambling);
   const auto risk =
       std::make_shared<const SoftmaxRisk>(task, tables, regression_nodes(task, normals, forms));
   return [risk](const Readout& at, Readout* g) { return (*risk)(at, g); };
 }
-
-}  // namespace
 
 RiskFunction risk_function(const AnyTask& task, ModelKind kind, Length length,
                            const RiskOptions& options, std::span<const Readout> near) {
@@ -136,7 +138,7 @@ RiskFunction risk_function(const AnyTask& task, ModelKind kind, Length length,
       return linear_risk(regression, at, length, g);
     };
   }
-  return on_nodes(regression, length.count(), options, near);
+  return detail::risk_on_nodes(regression, length.count(), options, near, Scrambling::linear);
 }
 
 }  // namespace esscher

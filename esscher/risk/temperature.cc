@@ -8,6 +8,7 @@
 #include "esscher/base/error.h"
 #include "esscher/estimate/moments.h"
 #include "esscher/risk/batch.h"
+#include "esscher/risk/detail/on_nodes.h"
 
 namespace esscher {
 namespace {
@@ -25,7 +26,11 @@ AlongFactor risk_along(const LinearRegressionTask& task, const std::vector<Reado
                        ModelKind kind, Length length, const RiskOptions& options, double sharpest) {
   if (heads.size() == 1) {
     const std::vector<Readout> near = at_factor(heads, sharpest);
-    const RiskFunction at = risk_function(task, kind, length, options, near);
+    const bool is_on_nodes =
+        choose_risk(task, 1, kind, length, options.engine).method == RiskMethod::quadrature;
+    const RiskFunction at =
+        is_on_nodes ? detail::risk_on_nodes(task, length.count(), options, near, Scrambling::nested)
+                    : risk_function(task, kind, length, options, near);
     return [=](double f) { return at(at_factor(heads, f).front(), nullptr); };
   }
   const RiskChoice choice = choose_risk(task, heads.size(), kind, length, options.engine);

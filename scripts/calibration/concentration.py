@@ -254,7 +254,6 @@ def moment_slopes(seeds, small):
     truth = float(np.polyfit(np.log(SLOPE_LENGTHS), np.log(SLOPE_MOMENTS), 1)[0])
     for R in (16, 64):
         row = Row("slope of moments", "d = 1, H 0.5, L = 4 to 20", f"{R} prompts")
-        row.miss = 0.05
         for s in row.run(seeds // 4):
             fit = next(f for f in es.output_moments(mu, head, SLOPE_LENGTHS, replicates=R, seed=s).fits
                        if f["moment"] == "mean")

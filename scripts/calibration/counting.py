@@ -31,18 +31,19 @@ def binomial_quantile(n, p, level):
 
 class Row:
     """Counts of one kind of interval in one case. Every row has seeds of its own, so that rows do not share
-    their luck."""
+    their luck. `states_misses` declares an interval with which the program prints a probability: it misses at
+    most so often, and may miss less often. All others are judged on both sides."""
 
     rows = 0
     only = None  # the one row of its kind that is counted, if not all
 
-    def __init__(self, kind, case, sampled):
+    def __init__(self, kind, case, sampled, states_misses=False):
         Row.rows += 1
         self.first = 100000 * Row.rows
         self.is_counted = Row.only in (None, Row.rows)
         self.kind, self.case, self.sampled = kind, case, sampled
         self.seeds = self.flagged = self.covered = self.covered_flagged = 0
-        self.miss = None  # the probability of a miss that a bracket states
+        self.miss = 0.0 if states_misses else None  # the largest probability of a miss that was stated
 
     def run(self, count):
         return range(self.first, self.first + count if self.is_counted else self.first)

@@ -15,8 +15,7 @@ def brackets(seeds, small):
         points = np.array([[tau]])
         truth = es.shortest_length(mu, head, points, 0.05).length
         for R in (3,) if small else (2, 3, 5, 8):
-            row = Row("length bracket, one given query", case, f"{R} prompts")
-            row.miss = 0.0
+            row = Row("length bracket, one given query", case, f"{R} prompts", states_misses=True)
             for s in row.run(seeds // 2):
                 got = es.shortest_length(mu, head, points, 0.05, engine="sampled", replicates=R, seed=s).details
                 low, high = got["bracket"] or (1, math.inf)
@@ -32,8 +31,7 @@ def mixture_brackets(seeds, small):
     for case, lam in (("mild, lambda 0.1", 0.1), ("sharp, lambda 0.45", 0.45)):
         head = es.Attention(U=[[math.sqrt(lam)]], V=np.eye(1))
         truth = es.shortest_length(one, head, one, 0.01).length
-        row = Row("length bracket, mixture", case, "8 nets of 8")
-        row.miss = 0.0
+        row = Row("length bracket, mixture", case, "8 nets of 8", states_misses=True)
         for s in row.run(max(20, seeds // 10)):
             got = es.shortest_length(two, head, one, 0.01, query_count=64, seed=s).details
             low, high = got["bracket"] or (1, math.inf)
@@ -54,8 +52,7 @@ def sampled_brackets(seeds, small):
     for case, options, truth in (
             ("mean of queries, lambda 0.09", {}, es.shortest_length(mu, head, mu, 0.01).length),
             ("median of queries", {"quantile": 0.5}, es.shortest_length(mu, head, middle, 0.01).length)):
-        row = Row("length bracket, drawn queries", case, "128 queries, 8 prompts")
-        row.miss = 0.0
+        row = Row("length bracket, drawn queries", case, "128 queries, 8 prompts", states_misses=True)
         for s in row.run(seeds // 5):
             got = es.shortest_length(mu, head, mu, 0.01, engine="sampled", query_count=128, seed=s, **options).details
             low, high = got["bracket"] or (1, math.inf)

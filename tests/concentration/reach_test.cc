@@ -1,12 +1,11 @@
 // Where a study reaches a tolerance, against the search for the shortest length.
 #include <gtest/gtest.h>
 
-#include <boost/math/distributions/binomial.hpp>
-
 #include "esscher/concentration/length.h"
 #include "esscher/concentration/study.h"
 #include "esscher/measure/coordinates.h"
 #include "tests/concentration/problems.h"
+#include "tests/coverage.h"
 #include "tests/testing.h"
 
 namespace esscher {
@@ -97,24 +96,21 @@ TEST(Reach, SizeOfTheLimitAgrees) {
 }
 
 // Squares of 64 drawn queries are skewed: the interval reaches further up than down, and holds the
-// closed form as often as it says (the rule of scripts/calibrate).
+// closed form as often as it says.
 TEST(Reach, TheIntervalOfTheSizeOfTheLimitHoldsIt) {
-  using boost::math::binomial, boost::math::quantile;
   const Problem p = gaussian_problem(1, 0.05);
   StudyOptions o{.lengths = {4}, .metrics = {Metric::output}, .queries = 64, .replicates = 1};
   const LimitSize exact = study(p, o).limits[0];
   EXPECT_EQ(exact.ci.lo, exact.mean_square);
   EXPECT_EQ(exact.ci.hi, exact.mean_square);
   o.engine = Engine::sampled;
-  constexpr int kSeeds = 1000;
-  int held = 0;
-  for (o.seed = 0; o.seed < kSeeds; ++o.seed) {
+  testing::Coverage c{.seeds = 1000};
+  for (o.seed = 0; o.seed < 1000; ++o.seed) {
     const LimitSize size = study(p, o).limits[0];
-    held += size.ci.contains(exact.mean_square) ? 1 : 0;
+    c.held += size.ci.contains(exact.mean_square) ? 1 : 0;
     EXPECT_GT(size.ci.hi - size.mean_square, size.mean_square - size.ci.lo);
   }
-  EXPECT_GE(held, quantile(binomial(kSeeds, 0.93), 1e-3));
-  EXPECT_LE(held, quantile(binomial(kSeeds, 0.97), 1 - 1e-3));
+  testing::expect_calibrated(c, "size of the limit");
 }
 
 }  // namespace

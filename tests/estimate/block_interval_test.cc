@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <boost/math/distributions/binomial.hpp>
 #include <cmath>
 #include <vector>
 
@@ -40,7 +39,6 @@ Coverage coverage(int n, double rho, double sigma, int seeds, std::uint64_t firs
   return out;
 }
 
-// The rule of scripts/calibrate: a coverage of 93 to 97 % is compatible with the count.
 TEST(BlockInterval, CoversAsOftenAsItSays) {
   struct Case {
     int n;
@@ -55,10 +53,7 @@ TEST(BlockInterval, CoversAsOftenAsItSays) {
                              "lognormal, rho " + brief(rho) + ", sigma " + brief(sigma),
                              std::to_string(n) + " positions", c);
     ASSERT_GT(c.judged(), 500);
-    using boost::math::binomial, boost::math::quantile;
-    const auto at = ::testing::Message() << n << " " << rho << " " << sigma;
-    EXPECT_GE(c.held, quantile(binomial(c.judged(), 0.93), 1e-3)) << at;
-    EXPECT_LE(c.held, quantile(binomial(c.judged(), 0.97), 1 - 1e-3)) << at;
+    testing::expect_calibrated(c, std::to_string(n) + " " + brief(rho) + " " + brief(sigma));
   }
 }
 

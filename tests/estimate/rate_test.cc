@@ -7,6 +7,7 @@
 #include "esscher/base/error.h"
 #include "esscher/estimate/tails.h"
 #include "esscher/random/stream.h"
+#include "tests/coverage.h"
 #include "tests/testing.h"
 
 namespace esscher {
@@ -48,6 +49,8 @@ TEST(Rate, CommonNoiseDoesNotBlurTheSlope) {
   EXPECT_TRUE(close(fit.std_error, 0.2 / std::sqrt(sxx), 1e-9));
 }
 
+// Noise that the points share hides no misfit: the larger of two errors and Student's t make the
+// interval conservative, never optimistic.
 TEST(Rate, SlopeIntervalCovers) {
   const Index k = static_cast<Index>(kLengths.size());
   const Matrix cov = 0.01 * (0.5 * Matrix::Ones(k, k) + 0.5 * Matrix::Identity(k, k));
@@ -61,8 +64,37 @@ TEST(Rate, SlopeIntervalCovers) {
     }
     covered += fit_power(kLengths, v, cov).ci.contains(-1.0) ? 1 : 0;
   }
-  // The larger of two errors and Student's t make it conservative, never optimistic.
   EXPECT_GE(covered, 950 - testing::kSigmas * std::sqrt(1000 * 0.95 * 0.05));
+}
+
+// Misfit of points with noise of their own is mostly that noise: the interval covers as often as it
+// says. With two spare points, the wider of two intervals would hold nearly always.
+TEST(Rate, SlopesOfIndependentPointsAreCalibrated) {
+  const std::vector<std::int64_t> lengths = {10, 30, 100, 300};
+  testing::Coverage c{.seeds = 4000};
+  for (std::uint64_t rep = 0; rep < 4000; ++rep) {
+    Vector v(4);
+    for (std::uint64_t i = 0; i < 4; ++i) {
+      v[static_cast<Index>(i)] =
+          std::exp(0.1 * Stream(4).split(rep).normal(i)) / static_cast<double>(lengths[i]);
+    }
+    c.held += fit_power(lengths, v, 0.01 * Matrix::Identity(4, 4)).ci.contains(-1.0) ? 1 : 0;
+  }
+  testing::expect_calibrated(c, "independent noise");
+}
+
+// A curve that bends by much more than its noise has no slope to a hundredth: the misfit counts.
+TEST(Rate, BentCurvesHaveTheErrorOfTheirMisfit) {
+  const Matrix cov = 1e-6 * Matrix::Identity(7, 7);
+  const Vector bent = curve([](double L) { return 1 / (L * std::log(L)); });
+  const PowerFit with_noise = fit_power(kLengths, bent, cov);
+  const PowerFit without = fit_power(kLengths, bent, Matrix());
+  EXPECT_TRUE(close(with_noise.std_error, without.std_error, 1e-9));
+  EXPECT_GT(with_noise.std_error, 0.01);
+  // Variances known from few prompts tell less of a misfit.
+  const Matrix large = 4e-3 * Matrix::Identity(7, 7);
+  EXPECT_GT(fit_power(kLengths, bent, large).std_error,
+            1.01 * fit_power(kLengths, bent, large, 2).std_error);
 }
 
 TEST(Rate, LocalExponents) {

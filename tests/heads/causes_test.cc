@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <bit>
-#include <boost/math/distributions/binomial.hpp>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -225,7 +224,7 @@ TEST(Causes, TheErrorOfAKurtosisIsNeitherTooLargeNorTooSmall) {
   EXPECT_NEAR(std::sqrt(stated / (squares - sum * sum)), 1.05, 0.1);
 }
 
-using testing::Coverage;
+using testing::Coverage, testing::expect_calibrated;
 
 // How often the intervals of some causes hold the truth, and how often they are flagged.
 std::map<Cause, Coverage> coverage(const Keys& keys, Index n, const std::map<Cause, double>& truths,
@@ -244,15 +243,6 @@ std::map<Cause, Coverage> coverage(const Keys& keys, Index n, const std::map<Cau
     }
   }
   return out;
-}
-
-// The rule of scripts/calibrate, which counts more prompts: a coverage of 93 to 97 % is compatible
-// with the count.
-void expect_calibrated(const Coverage& c, std::string_view what) {
-  using boost::math::binomial, boost::math::quantile;
-  ASSERT_GE(c.judged(), 100) << what;
-  EXPECT_GE(c.held, quantile(binomial(c.judged(), 0.93), 1e-3)) << what;
-  EXPECT_LE(c.held, quantile(binomial(c.judged(), 0.97), 1 - 1e-3)) << what;
 }
 
 // Halves of a law whose mean moves by 1 in every coordinate are 1/sqrt(1 + 1/4) deviations apart if

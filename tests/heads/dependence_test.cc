@@ -11,6 +11,7 @@
 #include "esscher/heads/diagnose.h"
 #include "esscher/measure/gaussian.h"
 #include "esscher/measure/stationary.h"
+#include "tests/coverage.h"
 #include "tests/testing.h"
 
 namespace esscher {
@@ -27,38 +28,71 @@ Matrix autoregression(double rho, Index d, Index n, const Stream& stream) {
   return Stationary::autoregressive(Gaussian(I), {rho * I}).sample(stream, n).tokens();
 }
 
+// The interval of one head is open where kappa is a lower bound only.
+void count(testing::Coverage& c, const Matrix& keys, double truth) {
+  const KeyDependence found = *key_dependence(head_of(keys));
+  ++c.seeds;
+  c.flagged += std::isinf(found.high) ? 1 : 0;
+  c.held += std::isfinite(found.high) && found.low <= truth && truth <= found.high ? 1 : 0;
+}
+
 // Keys that follow AR(1) with coefficient 0.5 have kappa (1 + 0.5)/(1 - 0.5) = 3, independent ones 1.
 TEST(KeyDependence, IntervalsHoldTheKappaOfAnAutoregression) {
   for (const Index d : {1, 4}) {
-    int held = 0, apart = 0;
+    testing::Coverage c, apart;
     std::vector<double> widths;
-    for (std::uint64_t r = 0; r < 200; ++r) {
-      const Matrix keys = autoregression(0.5, d, 1000, Stream(7, r));
+    for (std::uint64_t r = 0; r < 400; ++r) {
+      const Matrix keys = autoregression(0.5, d, 1500, Stream(7, r));
+      count(c, keys, 3);
+      count(apart, random_matrix(Stream(8, r), 600, d), 1);
       const KeyDependence found = *key_dependence(head_of(keys));
-      held += found.low <= 3 && 3 <= found.high ? 1 : 0;
-      const KeyDependence alone = *key_dependence(head_of(random_matrix(Stream(8, r), 1000, d)));
-      apart += alone.low <= 1 && 1 <= alone.high ? 1 : 0;
-      widths.push_back(found.high - found.low);
+      widths.push_back((found.high - found.low) / found.kappa);
     }
-    EXPECT_GE(held, 174) << d;  // five binomial errors below 95 %
-    EXPECT_GE(apart, 174) << d;
-    // Chi-square of 1000/(2 * 15 + 1 - 3) = 35.7 degrees of freedom, for the window of 5 kappa = 15,
-    // around 3: 35.7/54.2 to 35.7/21.1 of it.
-    EXPECT_TRUE(testing::close(median(widths), 3 * 35.7 * (1 / 21.1 - 1 / 54.2), 0.1)) << d;
+    testing::expect_calibrated(c, "AR(1)");
+    testing::expect_calibrated(apart, "independent keys");
+    // Chi-square of 1500/(2 * 15 + 1 - 3) = 53.6 degrees of freedom for each coordinate, for the window
+    // of 5 kappa = 15: the quantiles are 35.2 and 75.8 of 53.6, 175.2 and 256.0 of 214.3.
+    const double wide = d == 1 ? 53.6 * (1 / 35.2 - 1 / 75.8) : 214.3 * (1 / 175.2 - 1 / 256.0);
+    EXPECT_TRUE(testing::close(median(widths), wide, 0.1)) << d;
   }
 }
 
+// Four coordinates that share nine tenths of their variance are hardly more than one, and one of four
+// that is slow has most of the noise.
+TEST(KeyDependence, CoordinatesThatAreAlikeCountOnce) {
+  testing::Coverage shared, uneven;
+  std::vector<double> coordinates;
+  for (std::uint64_t r = 0; r < 400; ++r) {
+    const Matrix common = autoregression(0.5, 1, 1500, Stream(21, r));
+    const Matrix own = autoregression(0.5, 4, 1500, Stream(22, r));
+    const Matrix keys =
+        std::sqrt(0.1) * own + std::sqrt(0.9) * common * Eigen::RowVectorXd::Ones(4);
+    count(shared, keys, 3);
+    coordinates.push_back(autocorrelation(keys).coordinates);
+    Matrix mixed = autoregression(0.3, 4, 1500, Stream(23, r));
+    mixed.leftCols(1) = autoregression(0.7, 1, 1500, Stream(24, r));
+    count(uneven, mixed, (1.7 / 0.3 + 3 * 1.3 / 0.7) / 4);
+  }
+  testing::expect_calibrated(shared, "coordinates with a common part");
+  testing::expect_calibrated(uneven, "one slow coordinate of four");
+  // Eigenvalues of the correlations: 0.1 + 4 * 0.9 once, 0.1 three times.
+  EXPECT_TRUE(testing::close(median(coordinates), 16 / (3.7 * 3.7 + 3 * 0.01), 0.05));
+}
+
 // A share of the variance of a sum of autocovariances goes with that of the keys, which divides it.
+// Where neighbours repel each other, the window sees frequencies at which keys vary more.
 TEST(KeyDependence, TheErrorOfKappaIsItsSpreadOverPrompts) {
   constexpr int kPrompts = 3000;
-  double sum = 0, squares = 0, stated = 0;
-  for (std::uint64_t r = 0; r < kPrompts; ++r) {
-    const Autocorrelation found = autocorrelation(autoregression(0.5, 1, 1500, Stream(15, r)));
-    sum += found.kappa / kPrompts;
-    squares += found.kappa * found.kappa / kPrompts;
-    stated += std::pow(found.std_error / found.kappa, 2) / kPrompts;
+  for (const double rho : {0.5, -0.3}) {
+    double sum = 0, squares = 0, stated = 0;
+    for (std::uint64_t r = 0; r < kPrompts; ++r) {
+      const Autocorrelation found = autocorrelation(autoregression(rho, 1, 1500, Stream(15, r)));
+      sum += found.kappa / kPrompts;
+      squares += found.kappa * found.kappa / kPrompts;
+      stated += std::pow(found.std_error / found.kappa, 2) / kPrompts;
+    }
+    EXPECT_NEAR(std::sqrt(stated / (squares / (sum * sum) - 1)), 1.02, 0.035) << rho;
   }
-  EXPECT_NEAR(std::sqrt(stated / (squares / (sum * sum) - 1)), 1.02, 0.035);
 }
 
 // Few effective keys make kappa skewed: an interval of as much on either side misses above it three
@@ -81,13 +115,13 @@ TEST(KeyDependence, IntervalsMissOnEitherSideAlike) {
 
 // Neighbours that repel each other have a kappa below 1, and the window sees more noise than that.
 TEST(KeyDependence, KeysThatRepelTheirNeighboursAreNotTakenForCertain) {
-  int held = 0;
-  for (std::uint64_t r = 0; r < 200; ++r) {
-    const KeyDependence found =
-        *key_dependence(head_of(autoregression(-0.3, 1, 600, Stream(13, r))));
-    held += found.low <= 0.7 / 1.3 && 0.7 / 1.3 <= found.high ? 1 : 0;
+  for (const Index d : {1, 8}) {
+    testing::Coverage c;
+    for (std::uint64_t r = 0; r < 400; ++r) {
+      count(c, autoregression(-0.3, d, 1000, Stream(13, r)), 0.7 / 1.3);
+    }
+    testing::expect_calibrated(c, "keys that repel");
   }
-  EXPECT_GE(held, 190);
 }
 
 TEST(KeyDependence, FewKeysLeaveALowerBound) {

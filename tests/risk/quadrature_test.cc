@@ -4,12 +4,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "esscher/base/error.h"
+#include "esscher/estimate/interval.h"
+#include "esscher/estimate/quantile.h"
 #include "esscher/risk/closed_form.h"
 #include "esscher/training/flow.h"
 #include "esscher/training/start.h"
+#include "tests/coverage.h"
 #include "tests/risk/regression_cases.h"
+#include "tests/risk/two_token_risk.h"
 #include "tests/testing.h"
 
 namespace esscher {
@@ -56,6 +61,28 @@ TEST(SoftmaxRisk, AgreesWithTokens) {
         << tokens.std_error << ", exact " << exact.value << " +- " << exact.std_error;
     EXPECT_LT(exact.std_error, tokens.std_error);
   }
+}
+
+// Eight sets of nodes tell their error if their averages are nearly normal: then the interval covers as
+// often as it says, and the median of s^2 is that of chi-square with 7 degrees of freedom, 6.35/7 of
+// its mean. Sets that are mostly far better than their mean square error and seldom far worse cover
+// too often, with a median of a hundredth.
+TEST(SoftmaxRisk, SetsOfNodesTellTheirError) {
+  const LinearRegressionTask task = LinearRegressionTask::isotropic(1);
+  const Readout at = testing::two_token_head(0.5, 1);
+  const double truth = testing::two_token_risk(0.5, 1);
+  testing::Coverage c{.seeds = 400};
+  std::vector<double> stated;
+  double squares = 0;
+  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+    const Estimate risk = softmax_risk(task, at, 2, {9, 8}, Stream(seed));
+    ASSERT_FALSE(risk.heavy);
+    c.held += student_interval(risk.value, risk.std_error, 7).contains(truth) ? 1 : 0;
+    stated.push_back(risk.std_error * risk.std_error);
+    squares += std::pow(risk.value - truth, 2) / 400;
+  }
+  testing::expect_calibrated(c, "eight sets of nodes");
+  EXPECT_TRUE(close(median(stated) / squares, 6.35 / 7, 0.4));
 }
 
 TEST(SoftmaxRisk, GradientIsTheDifference) {

@@ -4,10 +4,17 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <vector>
+
 #include "esscher/base/error.h"
+#include "esscher/estimate/interval.h"
+#include "esscher/estimate/quantile.h"
 #include "esscher/risk/closed_form.h"
 #include "esscher/risk/sample_risk.h"
+#include "tests/coverage.h"
 #include "tests/risk/regression_cases.h"
+#include "tests/risk/two_token_risk.h"
 #include "tests/testing.h"
 
 namespace esscher {
@@ -47,6 +54,29 @@ TEST(Temperature, LinearAttentionHasItsVertexAtEveryLength) {
     EXPECT_NEAR((at(f + 1e-4) - at(f - 1e-4)) / 2e-4, 0, 1e-8);
     EXPECT_LT(at(f), at(1.01 * f));
   }
+}
+
+// The error of a best factor over sets of nodes, as SoftmaxRisk.SetsOfNodesTellTheirError has it for
+// risks: the median of s^2 is 6.35/7 of the mean square error.
+TEST(Temperature, SetsOfNodesTellTheErrorOfABestFactor) {
+  const LinearRegressionTask task = LinearRegressionTask::isotropic(1);
+  const std::vector<Readout> head{testing::two_token_head(1, 1.5)};
+  const double truth = testing::best_two_token_alpha(1.5, 0.3, 4);
+  constexpr int kSeeds = 300;
+  testing::Coverage c{.seeds = kSeeds};
+  std::vector<double> stated;
+  double squares = 0;
+  for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+    const BestFactor best =
+        best_factor(task, head, ModelKind::softmax, Length(2),
+                    {.log2_nodes = 8, .scramblings = 8, .stream = Stream(seed)});
+    ASSERT_TRUE(best.factor);
+    c.held += student_interval(*best.factor, best.std_error, 7).contains(truth) ? 1 : 0;
+    stated.push_back(best.std_error * best.std_error);
+    squares += std::pow(*best.factor - truth, 2) / kSeeds;
+  }
+  testing::expect_calibrated(c, "best factors of eight sets of nodes");
+  EXPECT_TRUE(testing::close(median(stated) / squares, 6.35 / 7, 0.4));
 }
 
 TEST(Temperature, AFinitePromptAsksForSmallerScores) {
