@@ -226,7 +226,10 @@ for (const id of PANELS) {
   check(`${id}: nothing sticks out on a phone`, overflow <= 0, String(overflow));
   const found = await bad(phone.page);
   check(`${id}: no text cut or overlapping at 390 px`, found.length === 0, found.join("; "));
-  const size = await phone.page.$eval(".picture svg", (svg) => svg.getBoundingClientRect().width / svg.viewBox.baseVal.width * 12.5);
+  const size = await phone.page.evaluate(() => {  // in one step: a picture is drawn anew at any time
+    const svg = document.querySelector(".picture svg");
+    return svg.getBoundingClientRect().width / svg.viewBox.baseVal.width * 12.5;
+  });
   check(`${id}: text is readable on a phone`, size > 10, String(size));
   await phone.page.screenshot({ path: `${shots}/phone-${id}.png`, fullPage: true });
 }
