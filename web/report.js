@@ -132,12 +132,28 @@
     table.tBodies[0].append(...rows.map((pair) => pair[1]));
   }
 
+  // A table that is higher than its place says how many rows it has: the last one that is seen may look like the end.
+  function sayRows() {
+    for (const place of document.querySelectorAll(".table-wrap")) {
+      const long = place.scrollHeight > place.clientHeight + 1;
+      const caption = place.querySelector("caption");
+      let words = caption.querySelector(".rows");
+      if (!words) {
+        words = document.createElement("span");
+        words.className = "rows";
+        caption.append(words);
+      }
+      words.textContent = long ? ` · ${place.querySelectorAll("tbody tr").length} rows, scroll to see all` : "";
+    }
+  }
+
   document.getElementById("theme").addEventListener("click", () => {
     root.dataset.theme = isDark() ? "light" : "dark";
     drawAll();
   });
   darkMedia.addEventListener("change", drawAll);
   addEventListener("resize", redrawLater);
+  addEventListener("resize", sayRows);
   document.getElementById("download-rows")?.addEventListener("click", downloadRows);
   for (const button of document.querySelectorAll("table.sortable th button")) {
     button.addEventListener("click", () => sortTable(button.closest("th")));
@@ -149,5 +165,6 @@
     });
   }
   addTools();
+  sayRows();
   drawAll();
 })();
