@@ -424,11 +424,11 @@ std::string sigma_advice(const std::vector<SigmaPoint>& sigmas) {
 
 Verdict page_verdict(const BoundVerdict& verdict) {
   switch (verdict.status) {
-    case BoundStatus::holds: return {VerdictStatus::holds_fitted, capital(verdict.text)};
-    case BoundStatus::fails: return {VerdictStatus::fails, capital(verdict.text)};
+    case BoundStatus::holds: return {VerdictStatus::holds_fitted, sentence(verdict.text)};
+    case BoundStatus::fails: return {VerdictStatus::fails, sentence(verdict.text)};
     case BoundStatus::no_fit: break;
   }
-  return {VerdictStatus::info, capital(verdict.text)};
+  return {VerdictStatus::info, sentence(verdict.text)};
 }
 
 QueryShare query_share(const Vector& values) {

@@ -81,9 +81,9 @@ TEST(ConcentrationPage, TheTableSaysWhy) {
 
 // Verdicts and advice are functions of numbers.
 TEST(ConcentrationPage, VerdictsNeedNoPage) {
-  EXPECT_EQ(page_verdict({BoundStatus::holds, "a"}), (Verdict{VerdictStatus::holds_fitted, "A"}));
-  EXPECT_EQ(page_verdict({BoundStatus::fails, "b"}), (Verdict{VerdictStatus::fails, "B"}));
-  EXPECT_EQ(page_verdict({BoundStatus::no_fit, "c"}), (Verdict{VerdictStatus::info, "C"}));
+  EXPECT_EQ(page_verdict({BoundStatus::holds, "a"}), (Verdict{VerdictStatus::holds_fitted, "A."}));
+  EXPECT_EQ(page_verdict({BoundStatus::fails, "b"}), (Verdict{VerdictStatus::fails, "B."}));
+  EXPECT_EQ(page_verdict({BoundStatus::no_fit, "c"}), (Verdict{VerdictStatus::info, "C."}));
   EXPECT_THAT(std::string(curve_advice(true)), HasSubstr("cannot be trusted"));
   EXPECT_THAT(std::string(curve_advice(false)), HasSubstr("--eps"));
   EXPECT_THAT(std::string(query_advice(0.31)), HasSubstr("--quantile"));
