@@ -21,12 +21,13 @@
     const figure = holder.closest("figure");
     // Vega takes the label of its container from the description.
     const description = figure.querySelector("figcaption").textContent;
-    const drawn = await charts.draw(holder, page.figures[id], page.datasets, { dark: isDark(), slots, description });
+    const dark = isDark();
+    const drawn = await charts.draw(holder, page.figures[id], page.datasets, { dark, slots, description });
     views.set(id, drawn.view);
     const note = figure.querySelector(".note");
     note.textContent = drawn.notes.join(" ");
     note.hidden = drawn.notes.length === 0;
-    holder.dataset.drawn = "yes";
+    holder.dataset.drawn = dark ? "dark" : "light";  // paper has to know
     holder.dataset.width = holder.clientWidth;
   }
 

@@ -82,6 +82,9 @@ async function check_dark(name) {
   }));
   check(`${name}, dark: words are light on dark ground`, dark.length === 0, JSON.stringify(dark));
   await page.screenshot({ path: `${shots}/${name}-dark.png`, fullPage: true });
+  await page.emulateMedia({ media: "print" });
+  const filter = await page.$eval(".chart svg", (svg) => getComputedStyle(svg).filter);
+  check(`${name}, dark: charts are turned light on paper`, filter.includes("invert(1)"), filter);
   await page.context().close();
 }
 
