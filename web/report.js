@@ -21,12 +21,13 @@
     const figure = holder.closest("figure");
     // Vega takes the label of its container from the description.
     const description = figure.querySelector("figcaption").textContent;
-    const drawn = await charts.draw(holder, page.figures[id], page.datasets, { dark: isDark(), slots, description });
+    const dark = isDark();
+    const drawn = await charts.draw(holder, page.figures[id], page.datasets, { dark, slots, description });
     views.set(id, drawn.view);
     const note = figure.querySelector(".note");
     note.textContent = drawn.notes.join(" ");
     note.hidden = drawn.notes.length === 0;
-    holder.dataset.drawn = "yes";
+    holder.dataset.drawn = dark ? "dark" : "light";  // paper has to know
     holder.dataset.width = holder.clientWidth;
   }
 
@@ -132,12 +133,28 @@
     table.tBodies[0].append(...rows.map((pair) => pair[1]));
   }
 
+  // A table that is higher than its place says how many rows it has: the last one that is seen may look like the end.
+  function sayRows() {
+    for (const place of document.querySelectorAll(".table-wrap")) {
+      const long = place.scrollHeight > place.clientHeight + 1;
+      const caption = place.querySelector("caption");
+      let words = caption.querySelector(".rows");
+      if (!words) {
+        words = document.createElement("span");
+        words.className = "rows";
+        caption.append(words);
+      }
+      words.textContent = long ? ` · ${place.querySelectorAll("tbody tr").length} rows, scroll to see all` : "";
+    }
+  }
+
   document.getElementById("theme").addEventListener("click", () => {
     root.dataset.theme = isDark() ? "light" : "dark";
     drawAll();
   });
   darkMedia.addEventListener("change", drawAll);
   addEventListener("resize", redrawLater);
+  addEventListener("resize", sayRows);
   document.getElementById("download-rows")?.addEventListener("click", downloadRows);
   for (const button of document.querySelectorAll("table.sortable th button")) {
     button.addEventListener("click", () => sortTable(button.closest("th")));
@@ -149,5 +166,6 @@
     });
   }
   addTools();
+  sayRows();
   drawAll();
 })();

@@ -16,7 +16,9 @@ std::string brief_or_dash(double x, int digits = 4);
 std::string brief(std::int64_t n);
 // Numbers with as many digits as show that neighbours differ, `digits` at least: "0.0009997", "0.001".
 std::vector<std::string> brief_apart(const std::vector<double>& numbers, int digits = 4);
-// "0.123 ± 0.004": the error with one digit.
+// With two digits of its error, and six digits at most: 1e-15 is no error that a reader compares.
+std::string brief_to_error(double x, double error);
+// "0.1234 ± 0.0041": both to two digits of the error.
 std::string brief_with_error(double value, double std_error);
 
 }  // namespace esscher

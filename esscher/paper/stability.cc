@@ -247,13 +247,16 @@ Verdict judge_stability(std::span<const GapCurve> curves) {
 
 std::string gap_fall_text(std::span<const GapCurve> curves) {
   std::string out;
+  bool fell = false;  // so that "falls" is not said again
   for (const GapCurve& curve : curves) {
     if (curve.sup.size() < 2) continue;
     const GapPoint &a = curve.sup[curve.sup.size() - 2], &b = curve.sup.back();
     const Exponent fall = exponent_between(static_cast<double>(a.L), a.gap, a.error,
                                            static_cast<double>(b.L), b.gap, b.error);
     out += out.empty() ? " Between the last two lengths it " : ", ";
-    out += fall.value > 0 ? "falls like L^{−" + brief(fall.value, 2) + "}" : "does not fall";
+    const std::string falls = fell ? "like L^{−" : "falls like L^{−";
+    fell = fall.value > 0;
+    out += fell ? falls + brief(fall.value, 2) + "}" : "does not fall";
     out += " with " + features_name(curve.features);
   }
   return out.empty() ? out : out + ".";

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <set>
 #include <vector>
 
@@ -129,6 +130,11 @@ std::string readable_numbers(std::string_view text) {
     if (text.substr(i).starts_with("= inf") && !(i + 5 < text.size() && is_name(text[i + 5]))) {
       out += "= ∞";
       i += 5;
+      continue;
+    }
+    if (text[i] == '-' && digit(i + 1) && (i == 0 || std::strchr(" ([", text[i - 1]) != nullptr)) {
+      out += "−";
+      ++i;
       continue;
     }
     std::size_t end = i;

@@ -202,7 +202,7 @@ void add_twin(const std::string& id, const StudyResult& twin, const std::string&
   page.datasets[id] = line_sheet(twin.rows, [](const StudyRow& row) { return row.value; });
   chart.reference_data = id;
   chart.reference_title = title;
-  section.figures.push_back({.id = id, .chart = chart, .caption = caption});
+  section.figures.push_back({.id = id, .chart = chart, .caption = caption, .read = true});
 }
 
 void add_curve(const StudyResult& r, const std::optional<BoundReport>& bound,
@@ -228,7 +228,7 @@ void add_curve(const StudyResult& r, const std::optional<BoundReport>& bound,
   Section section{.id = "curve",
                   .title = "Distance from the limit",
                   .text = sentence(r.how) + " " + sentence(regime_sentence(r.regime))};
-  section.figures.push_back({.id = "curve", .chart = chart, .caption = caption});
+  section.figures.push_back({.id = "curve", .chart = chart, .caption = caption, .read = true});
   if (exact) {
     add_twin("exact", *exact,
              "Dashed: the exact engine, without sampling. Where it leaves the band, believe it and "
@@ -306,7 +306,8 @@ void add_length_figure(const std::string& id, Sheet sheet, Axis y, const std::st
   section.figures.push_back(
       {.id = id,
        .chart = CurveChart{.data = id, .x = kLengthAxis, .y = std::move(y), .series = series},
-       .caption = caption});
+       .caption = caption,
+       .read = true});
 }
 
 void add_split(const StudyResult& r, Page& page) {
@@ -423,11 +424,11 @@ std::string sigma_advice(const std::vector<SigmaPoint>& sigmas) {
 
 Verdict page_verdict(const BoundVerdict& verdict) {
   switch (verdict.status) {
-    case BoundStatus::holds: return {VerdictStatus::holds_fitted, capital(verdict.text)};
-    case BoundStatus::fails: return {VerdictStatus::fails, capital(verdict.text)};
+    case BoundStatus::holds: return {VerdictStatus::holds_fitted, sentence(verdict.text)};
+    case BoundStatus::fails: return {VerdictStatus::fails, sentence(verdict.text)};
     case BoundStatus::no_fit: break;
   }
-  return {VerdictStatus::info, capital(verdict.text)};
+  return {VerdictStatus::info, sentence(verdict.text)};
 }
 
 QueryShare query_share(const Vector& values) {

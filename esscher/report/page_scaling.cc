@@ -175,6 +175,29 @@ Section schedule_section(const std::vector<ScalingRow>& rows) {
   return section;
 }
 
+std::string length_text(int decade) { return "L = 1e" + std::to_string(decade); }
+
+// " At L = 1e2 it is 2.7 instead of 3.0, at L = 1e15 8.2 instead of 8.3."
+std::string freezing_text() {
+  std::string out;
+  for (const int decade : {2, 15}) {
+    const double x = decade * std::log(10.0);
+    out += (out.empty() ? " At " : ", at ") + length_text(decade) +
+           (out.empty() ? " it is " : " ") + brief(freezing_deviation(x), 3) + " instead of " +
+           brief(asymptotic_freezing_deviation(x), 3);
+  }
+  return out + ".";
+}
+
+// " At c = 0.5 it is 2.4 at L = 1e2 and 2.26 at L = 1e15, where the limit is 2.25."
+std::string retrieval_text(double c) {
+  const auto at = [&](int decade) {
+    return brief(retrieval_gap(c, decade * std::log(10.0)), 3) + " at " + length_text(decade);
+  };
+  return " At c = " + brief(c) + " it is " + at(2) + " and " + at(15) + ", where the limit is " +
+         brief(asymptotic_retrieval_gap(c), 3) + ".";
+}
+
 Section map_section() {
   Section section{.id = "maps", .title = "Phase diagrams"};
   section.text =
@@ -195,7 +218,8 @@ Section map_section() {
                              .lines_data = "weight_map_lines",
                              .line = "line"},
        .caption = "Mean of Σω² over the score deviation and the logarithm of the prompt length. "
-                  "Solid: where weights freeze at this length. Dashed: √(2 log L)."},
+                  "Solid: the deviation where weights freeze at this length. Dashed: √(2 log L)." +
+                  freezing_text()},
       {.id = "needle_map",
        .chart = HeatmapChart{.data = "needle_map",
                              .x = "x",
@@ -210,9 +234,10 @@ Section map_section() {
                              .lines_data = "needle_map_lines",
                              .line = "line"},
        .caption =
-           "Weight of a token over c and its gap above the mean, at three lengths. Solid: "
+           "Weight of a token over c and its gap above the mean, at three lengths. Solid: the gap "
            "where it weighs one half. Dashed: the limit 1/c + c/2, which is √2 in the frozen "
-           "phase."}};
+           "phase." +
+           retrieval_text(0.5)}};
   return section;
 }
 
@@ -240,7 +265,8 @@ Section boundary_section() {
                            .series_order = {"L = 1e2", "L = 1e4", "L = 1e8", "L = 1e15", "limit"},
                            .points = false},
        .caption = "The gap at which a token weighs one half: exact at four lengths, and the limit "
-                  "1/c + c/2, which is √2 in the frozen phase."}};
+                  "1/c + c/2, which is √2 in the frozen phase." +
+                  retrieval_text(2)}};
   return section;
 }
 

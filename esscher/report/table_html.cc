@@ -16,7 +16,6 @@ namespace esscher {
 namespace {
 
 constexpr int kDigits = 4;              // of numbers without an error
-constexpr int kMostDigits = 6;          // of numbers with an error, however small it is
 constexpr std::size_t kShortText = 18;  // columns of such texts stay on one line
 
 // What a reader sees above a column whose name in files is short.
@@ -125,24 +124,10 @@ std::optional<std::size_t> errors_of(const Sheet& sheet, std::size_t column) {
   return std::nullopt;
 }
 
-// The value with two digits of its error, but no more than a reader can use: quadrature errors of
-// 1e-15 are stated beside values that nobody compares in sixteen digits.
-std::string rounded(double x, double error) {
-  if (x == 0) return "0";
-  const int first = static_cast<int>(std::floor(std::log10(std::abs(x))));  // place of a digit
-  const int last =
-      std::max(static_cast<int>(std::floor(std::log10(error))) - 1, first - kMostDigits + 1);
-  if (last >= 0 || first < -4) return brief(x, std::clamp(first - last + 1, 1, kMostDigits));
-  char text[64];
-  std::snprintf(text, sizeof text, "%.*f", -last, x);
-  return text;
-}
-
 std::string number_text(const Value& value, std::optional<double> error) {
   const double* x = std::get_if<double>(&value);
   if (x == nullptr) return cell_text(value);
-  if (!error) return brief(*x, kDigits);
-  return *error > 0 && std::isfinite(*error) ? rounded(*x, *error) : brief(*x, kMostDigits);
+  return error ? brief_to_error(*x, *error) : brief(*x, kDigits);
 }
 
 // Texts of one column, padded behind the decimal point so that points stand below each other.

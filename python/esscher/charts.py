@@ -49,7 +49,7 @@ class Charted:
         raise NotImplementedError
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Dict[str, Any]:
-        return {"text/html": frame(self.chart()), "text/plain": repr(self)}
+        return {"text/html": frame(self.chart(), repr(self)), "text/plain": repr(self)}
 
 
 class Chart(Charted):
@@ -104,11 +104,14 @@ def page(spec: Spec) -> str:
     return _esscher.chart_page(json.dumps(_finite(spec)))
 
 
-def frame(spec: Spec) -> str:
-    """The page inside a frame, so that scripts and styles of a notebook cannot touch it."""
+def frame(spec: Spec, said: str = "") -> str:
+    """The page inside a frame, so that scripts and styles of a notebook cannot touch it. A reader that strips frames, as
+    JupyterLab does in a notebook that it does not trust, shows what is ``said`` in words."""
+    said = said or f"Chart({title_of(spec)})"
     return (
         f'<iframe srcdoc="{html.escape(page(spec))}" title="{html.escape(title_of(spec))}" '
-        'style="width: 100%; height: 500px; border: 0" loading="lazy"></iframe>'
+        'style="width: 100%; height: 500px; border: 0" loading="lazy" onload="this.nextElementSibling.remove()"></iframe>'
+        f"<p>{html.escape(said)}. Trust this notebook to see the picture.</p>"
     )
 
 

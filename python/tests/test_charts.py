@@ -44,6 +44,7 @@ def test_a_picture_prints_as_one_line_and_shows_as_a_frame():
     assert str(chart) == "Chart(risk along the flow)"
     shown = chart._repr_mimebundle_()
     assert shown["text/plain"] == repr(chart)
-    inner = re.fullmatch(r'<iframe srcdoc="([^"]*)" .*></iframe>', shown["text/html"], re.S)
+    inner = re.fullmatch(r'<iframe srcdoc="([^"]*)" .*></iframe><p>(.*)</p>', shown["text/html"], re.S)
     assert inner and html.unescape(inner[1]) == page(chart.chart())
+    assert inner[2] == "Chart(risk along the flow). Trust this notebook to see the picture."
     assert len(frame(chart.chart())) < 700_000 and title_of({}) == "layers"

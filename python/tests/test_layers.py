@@ -105,6 +105,16 @@ def test_bayes_is_never_beaten_and_maps_are_in_order(task, length):
     assert found.bayes.value <= layer + slack
 
 
+@pytest.mark.parametrize(
+    "task", [es.SingleIndexTask(3, link="sign", noise_variance=0.2), es.DenoisingTask(dim=2, means_law="gaussian", gamma=0.5)]
+)
+def test_a_finite_prompt_is_worse_than_a_known_law_and_better_than_the_query_alone(task):
+    found, known = es.reference_risks(task, 5, draws=200), es.reference_risks(task, es.inf)
+    assert found.bayes_by == "chains" and known.bayes_by == "known law"
+    slack = 5 * found.bayes.std_error
+    assert known.bayes.value + slack < found.bayes.value < found.affine.value - slack
+
+
 def test_references_say_how_the_best_prediction_was_found():
     drawn, fixed, pool = TASKS[1], TASKS[0], TASKS[5]
     assert es.reference_risks(drawn, 6, draws=100).bayes_by == "chains"

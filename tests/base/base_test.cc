@@ -62,5 +62,15 @@ TEST(NumberText, NeighboursAreToldApart) {
       << "equal numbers have no digit that differs";
 }
 
+TEST(NumberText, ValuesHaveTheDigitsOfTheirErrors) {
+  EXPECT_EQ(brief_with_error(0.42857, 0.0041), "0.4286 ± 0.0041");
+  EXPECT_EQ(brief_with_error(17190.9, 312), "17190 ± 310");
+  EXPECT_EQ(brief_with_error(-2.42857, 0.5), "-2.43 ± 0.50");
+  EXPECT_EQ(brief_with_error(0.42857142857, 1e-15), "0.428571 ± 1e-15");
+  EXPECT_EQ(brief_with_error(2.1, 0), "2.1 ± 0");
+  EXPECT_EQ(brief_to_error(1.23456789e-9, 2e-11), "1.235e-09");
+  EXPECT_EQ(brief_to_error(0.4, 30.0), "0");
+}
+
 }  // namespace
 }  // namespace esscher

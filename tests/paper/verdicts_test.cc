@@ -323,6 +323,11 @@ TEST(StabilityCaption, SaysHowFastTheGapFallsOrThatItDoesNot) {
   other.sup[2].gap = 0.6;
   const GapCurve both[] = {curve, other};
   EXPECT_THAT(gap_fall_text(both), HasSubstr(", does not fall with spherical features."));
+  const GapCurve alike[] = {curve, curve, other, curve};
+  EXPECT_EQ(gap_fall_text(alike),
+            " Between the last two lengths it falls like L^{−0.5} with Gaussian features, like "
+            "L^{−0.5} with Gaussian features, does not fall with spherical features, falls like "
+            "L^{−0.5} with Gaussian features.");
   other.sup.resize(1);
   EXPECT_EQ(gap_fall_text(std::span(&other, 1)), "");
 }

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "esscher/base/error.h"
+#include "esscher/base/number_text.h"
 #include "esscher/heads/options.h"
 #include "esscher/report/detail/head_map.h"
 #include "esscher/report/page_concentration.h"
@@ -18,6 +20,7 @@
 #include "esscher/report/page_tokens.h"
 #include "esscher/report/page_training.h"
 #include "esscher/report/page_twins.h"
+#include "esscher/scaling/boundary.h"
 
 namespace esscher {
 namespace {
@@ -234,6 +237,16 @@ TEST(Captions, SchedulesAreSaidAtTheirLongestPrompt) {
                         "for all phases, here within 20 %."));
   EXPECT_THAT(page.lead,
               HasSubstr("Under the schedule “none” the weights freeze on few tokens at L = 200."));
+  const double decade = std::log(10.0);
+  EXPECT_THAT(caption(page, "weight_map"),
+              HasSubstr("At L = 1e2 it is " + brief(freezing_deviation(2 * decade), 3) +
+                        " instead of 3.03, at L = 1e15 " +
+                        brief(freezing_deviation(15 * decade), 3) + " instead of 8.31."));
+  EXPECT_THAT(caption(page, "needle_map"),
+              HasSubstr("At c = 0.5 it is " + brief(retrieval_gap(0.5, 2 * decade), 3) +
+                        " at L = 1e2 and " + brief(retrieval_gap(0.5, 15 * decade), 3) +
+                        " at L = 1e15, where the limit is 2.25."));
+  EXPECT_THAT(caption(page, "retrieval"), HasSubstr("where the limit is 1.41."));
 }
 
 TEST(Captions, TokensSayHowFarTheLongestPromptIs) {

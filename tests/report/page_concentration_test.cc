@@ -37,6 +37,7 @@ std::string caption(const Page& page, const std::string& id) {
 TEST(ConcentrationPage, SaysWhichRegimeAndNothingAboutAnAsymptoteThatIsNotThere) {
   const Page below = concentration_page(study(line(0.5), kSweep), {}, {});
   EXPECT_THAT(caption(below, "curve"), HasSubstr("constant/L"));
+  EXPECT_THAT(caption(below, "curve"), HasSubstr("L = 1e+05 the curves lie between "));
   EXPECT_THAT(section(below, "curve").text, HasSubstr("λ = 0.25"));
   const Page above = concentration_page(study(line(0.9), kSweep), {}, {});
   EXPECT_THAT(caption(above, "curve"), Not(HasSubstr("Dashed")));
@@ -67,6 +68,9 @@ TEST(ConcentrationPage, TheBoundIsDrawnAgainstItsOwnMetrics) {
 TEST(ConcentrationPage, TheTableSaysWhy) {
   const StudyResult result = study(line(0.5), kSweep);
   const Page page = concentration_page(result, {}, {});
+  EXPECT_THAT(caption(page, "why"),
+              HasSubstr("L = 1e+05 the curves are at " + brief(result.rows[4].bias2, 3) +
+                        " (bias) and " + brief(result.rows[4].variance, 3) + " (variance)."));
   const Sheet& table = section(page, "why").tables.at(0).sheet;
   ASSERT_EQ(table.rows.size(), kSweep.lengths.size());
   const Record& row = table.rows.at(2);
@@ -77,9 +81,9 @@ TEST(ConcentrationPage, TheTableSaysWhy) {
 
 // Verdicts and advice are functions of numbers.
 TEST(ConcentrationPage, VerdictsNeedNoPage) {
-  EXPECT_EQ(page_verdict({BoundStatus::holds, "a"}), (Verdict{VerdictStatus::holds_fitted, "A"}));
-  EXPECT_EQ(page_verdict({BoundStatus::fails, "b"}), (Verdict{VerdictStatus::fails, "B"}));
-  EXPECT_EQ(page_verdict({BoundStatus::no_fit, "c"}), (Verdict{VerdictStatus::info, "C"}));
+  EXPECT_EQ(page_verdict({BoundStatus::holds, "a"}), (Verdict{VerdictStatus::holds_fitted, "A."}));
+  EXPECT_EQ(page_verdict({BoundStatus::fails, "b"}), (Verdict{VerdictStatus::fails, "B."}));
+  EXPECT_EQ(page_verdict({BoundStatus::no_fit, "c"}), (Verdict{VerdictStatus::info, "C."}));
   EXPECT_THAT(std::string(curve_advice(true)), HasSubstr("cannot be trusted"));
   EXPECT_THAT(std::string(curve_advice(false)), HasSubstr("--eps"));
   EXPECT_THAT(std::string(query_advice(0.31)), HasSubstr("--quantile"));

@@ -58,6 +58,8 @@ TEST(Html, MathIsCheckedBeforeItIsTrusted) {
 TEST(Html, NumbersAreWrittenForReaders) {
   EXPECT_EQ(readable_numbers("at L = 1e6, 2.5e-07 and 4.253e+05"),
             "at L = 10⁶, 2.5×10⁻⁷ and 4.253×10⁵");
+  EXPECT_EQ(readable_numbers("-0.5 between -1e6 and [-2, 3] at 2026-11-19, run-7, --eps -x"),
+            "−0.5 between −10⁶ and [−2, 3] at 2026-11-19, run-7, --eps -x");
   EXPECT_EQ(readable_numbers("from L = inf on, at L = inf. L = infinite, info"),
             "from L = ∞ on, at L = ∞. L = infinite, info");
   for (const char* same : {"1.5", "e5", "x1e5", "1e", "1e5b", "0x1e-3z", "model-2e"}) {

@@ -112,10 +112,23 @@ await page.goto("about:blank");
 await page.goto(link);
 await page.waitForSelector("html[data-ready=yes]");
 check("a link restores the state", JSON.stringify(await of("layer", "state")) === JSON.stringify({ law: "gaussian", d: 6, s: 0.5, p: 1, u: 0.9, L: 4, e: -5 }), JSON.stringify(await of("layer", "state")));
+// A move writes its address 200 ms later; a link that was followed just before that moment is not written over.
+await go("#temperature?rule=log&g=0.3&L=5");
+await page.evaluate(() => {
+  const { setTimeout } = window;
+  let write = null;
+  window.setTimeout = (f, ms) => (ms === 200 ? void (write = f) : setTimeout(f, ms));
+  window.explorer.temperature.set({ L: 4 });
+  window.setTimeout = setTimeout;
+  location.hash = "#layer?law=gaussian&d=11&s=0.5&p=1&u=0.9&L=4&e=-5";
+  write();
+});
+await new Promise((later) => setTimeout(later, 300));
+check("a link that is followed right after a move is read", (await of("layer", "state")).d === 11, await page.evaluate(() => location.hash));
 await go("#layer?law=nonsense&d=1e9&L=abc");
 check("a broken link is bounded", (await of("layer", "state")).d === 16 && (await of("layer", "state")).law === "gaussian");
 
-// Each slider move answers soon: the time of the engine itself, best of several, since tests share the machine.
+// Each slider move answers soon: the time of the engine itself, the middle of several, since tests share the machine.
 async function moves(id, key, values, ready = () => true) {
   await go(`#${id}?d=4&L=2`);
   await until(page, ready);
@@ -127,7 +140,8 @@ async function moves(id, key, values, ready = () => true) {
   }
   times.sort((a, b) => a - b);
   console.log(`     ${id}.${key}: ${times.map((t) => t.toFixed(1)).join(", ")} ms`);
-  check(`${id}: a move of ${key} takes below 50 ms`, times[0] < 50, String(times[0]));
+  const middle = times[times.length >> 1];
+  check(`${id}: a move of ${key} takes below 50 ms`, middle < 50, String(middle));
 }
 await moves("layer", "u", [0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65]);
 await moves("training", "n", [0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65]);
@@ -162,12 +176,21 @@ const bad = (page_) => page_.evaluate(() => {
   const out = [];
   for (const svg of document.querySelectorAll(".picture svg")) {
     const frame = svg.getBoundingClientRect();
-    const texts = [...svg.querySelectorAll("text")].map((t) => ({ text: t.textContent, box: t.getBoundingClientRect(), turned: t.hasAttribute("transform") })).filter((t) => t.text);
+    // Turned words have turned boxes. They cover each other if no side of either parts their corners, up to a pixel along
+    // the words and three across, where letters leave room.
+    const corners = (t) => {
+      const b = t.getBBox(), m = t.getScreenCTM();
+      return [[b.x, b.y], [b.x + b.width, b.y], [b.x + b.width, b.y + b.height], [b.x, b.y + b.height]].map(([x, y]) => [m.a * x + m.c * y + m.e, m.b * x + m.d * y + m.f]);
+    };
+    const texts = [...svg.querySelectorAll("text")].map((t) => ({ text: t.textContent, box: t.getBoundingClientRect(), corners: corners(t) })).filter((t) => t.text);
     for (const { text, box } of texts) if (box.left < frame.left - 1 || box.right > frame.right + 1 || box.top < frame.top - 2 || box.bottom > frame.bottom + 1) out.push(`cut: ${text}`);
+    const shared = (a, b) => Math.min(...[a, b].flatMap((box) => [0, 1].map((i) => {
+      const [dx, dy] = [box[i + 1][0] - box[i][0], box[i + 1][1] - box[i][1]], length = Math.hypot(dx, dy);
+      const [p, q] = [a, b].map((c) => c.map(([x, y]) => (x * dx + y * dy) / length));
+      return Math.min(Math.max(...p), Math.max(...q)) - Math.max(Math.min(...p), Math.min(...q)) - [1, 3][i];
+    })));
     texts.forEach((a, i) => texts.slice(i + 1).forEach((b) => {
-      if (a.turned || b.turned) return;
-      const w = Math.min(a.box.right, b.box.right) - Math.max(a.box.left, b.box.left), h = Math.min(a.box.bottom, b.box.bottom) - Math.max(a.box.top, b.box.top);
-      if (w > 1 && h > 3) out.push(`overlap: ${a.text} | ${b.text}`);
+      if (shared(a.corners, b.corners) > 0) out.push(`overlap: ${a.text} | ${b.text}`);
     }));
   }
   return out;
@@ -203,7 +226,10 @@ for (const id of PANELS) {
   check(`${id}: nothing sticks out on a phone`, overflow <= 0, String(overflow));
   const found = await bad(phone.page);
   check(`${id}: no text cut or overlapping at 390 px`, found.length === 0, found.join("; "));
-  const size = await phone.page.$eval(".picture svg", (svg) => svg.getBoundingClientRect().width / svg.viewBox.baseVal.width * 12.5);
+  const size = await phone.page.evaluate(() => {  // in one step: a picture is drawn anew at any time
+    const svg = document.querySelector(".picture svg");
+    return svg.getBoundingClientRect().width / svg.viewBox.baseVal.width * 12.5;
+  });
   check(`${id}: text is readable on a phone`, size > 10, String(size));
   await phone.page.screenshot({ path: `${shots}/phone-${id}.png`, fullPage: true });
 }

@@ -3,7 +3,7 @@
 //   in the dark its words are light; no text is cut or covers another one; nothing is wider than its place; no tick lies outside its
 //   axis; no two series of a chart have the same colour and dash, and a category beside ordered
 //   series is far from their colours; legends of ordered series are in numeric order; a category has
-//   one colour on the whole page; at 1400 px no table is wider than its place; formulas are drawn and
+//   one colour on the whole page; at 1400 px no table is wider than its place; a table that is higher says so; formulas are drawn and
 //   no TeX is left in the text.
 import { pathToFileURL } from "node:url";
 import { check, finish, open, shots } from "./browser.mjs";
@@ -82,6 +82,9 @@ async function check_dark(name) {
   }));
   check(`${name}, dark: words are light on dark ground`, dark.length === 0, JSON.stringify(dark));
   await page.screenshot({ path: `${shots}/${name}-dark.png`, fullPage: true });
+  await page.emulateMedia({ media: "print" });
+  const filter = await page.$eval(".chart svg", (svg) => getComputedStyle(svg).filter);
+  check(`${name}, dark: charts are turned light on paper`, filter.includes("invert(1)"), filter);
   await page.context().close();
 }
 
@@ -123,6 +126,8 @@ export async function check_figures(name) {
       const ticks = await page.$$eval(".role-axis-label text, .role-legend-label text", (all) => all.map((t) => t.textContent).filter((t) => /\de[+-]?\d|\d{7}|^-/.test(t)));
       check(`${at}: ticks are written as people read them`, ticks.length === 0, JSON.stringify(ticks.slice(0, 5)));
     }
+    const silent = await page.$$eval(".table-wrap", (all) => all.filter((t) => (t.scrollHeight > t.clientHeight + 1) !== /\d+ rows, scroll/.test(t.querySelector("caption").textContent)).map((t) => t.getAttribute("aria-label")));
+    check(`${at}: tables say when they go on below`, silent.length === 0, JSON.stringify(silent));
     check(`${at}: no console message`, trouble.length === 0, trouble.slice(0, 3).join(" | "));
     if (width === 1400) {
       const wide = await page.$$eval(".table-wrap", (all) => all.map((t) => [t.getAttribute("aria-label"), t.scrollWidth - t.clientWidth]).filter((t) => t[1] > 1));

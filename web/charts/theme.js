@@ -19,7 +19,7 @@
       },
       mark: { color: charts.CATEGORIES[shade][0] },
       view: { stroke: null },
-      rule: { color: soft }, text: { color: soft, font: theme.font },
+      rule: { color: ink }, text: { color: soft, font: theme.font },
       axis: {
         labelColor: soft, titleColor: ink, domainColor: soft, tickColor: soft, gridColor: theme.grid,
         labelFontSize: charts.FONT, titleFontSize: 12.5, titleFontWeight: 500, titlePadding: 8, labelPadding: 4, tickSize: 4,
@@ -42,7 +42,7 @@
         column: { cornerRadiusEnd: 2 },
         tile: {},
         "error-bar": { stroke: ink, strokeWidth: 1.4 },
-        reference: { stroke: soft, strokeWidth: 1.2, strokeDash: [3, 3] },
+        reference: { stroke: ink, strokeWidth: 1.2, strokeDash: [3, 3] },
         "reference-label": { fill: soft, fontSize: 12 },
         "end-label": { fontSize: 12, align: "left", baseline: "middle" },
         halo: { stroke: theme.paper, strokeWidth: 4, strokeJoin: "round", fontSize: 12 },

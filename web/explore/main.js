@@ -2,11 +2,14 @@
 const PANELS = { layer, prompt, training, temperature };
 let current = null, own = "";
 
-// The newest address is written at most every 200 ms: browsers refuse more.
+// The newest address is written at most every 200 ms: browsers refuse more. A link that was followed in the meantime
+// is not written over: its hashchange comes next and still has to read it.
 let addressTimer = 0;
 function changedAddress() {
   clearTimeout(addressTimer);
+  const before = location.hash;
   addressTimer = setTimeout(() => {
+    if (location.hash !== before) return;
     own = `#${current.id}?${current.write()}`.replaceAll("%2C", ",");
     history.replaceState(null, "", own);
   }, 200);

@@ -80,11 +80,12 @@ temperature.draw = () => {
   marks.push({ kind: "line", points: line(2), colour: ink, width: 2, label: "" }, { kind: "line", points: line(1), colour: ink, width: 1.4, dash: "5 5" });
   marks.push({ kind: "line", points: rows.slice(0, -1).map((r) => [r.L, r.tau]), colour: orange, width: 2.2 });
   const onDark = { colour: "#ffffff" };
-  marks.push({ kind: "text", x: 20, y: 8.1, text: "frozen: one token keeps a share", ...onDark, size: 13.5 });
-  marks.push({ kind: "text", x: 3e14, y: Math.sqrt(Math.log(1e14)) * 1.13 + .2, text: "few tokens", ...onDark, anchor: "end", turn: -7 });
+  const narrow = temperature.figures[0].clientWidth < 480;  // the lines are steeper there, and words have less room
+  marks.push({ kind: "text", x: 20, y: 8.1, text: narrow ? "frozen" : "frozen: one token keeps a share", ...onDark, size: 13.5 });
+  marks.push({ kind: "text", x: 3e14, y: Math.sqrt(Math.log(1e14)) * 1.13 + .2, text: "few tokens", ...onDark, anchor: "end", turn: narrow ? -17 : -12 });
   marks.push({ kind: "text", x: 3e14, y: 1.2, text: "averages over many", colour: ink, anchor: "end", size: 14 });
-  marks.push({ kind: "text", x: 2e12, y: Math.sqrt(2 * Math.log(2e12)) + .2, text: "τ² = 2 log L", ...onDark, anchor: "end", turn: -11 });
-  marks.push({ kind: "text", x: 2e12, y: Math.sqrt(Math.log(2e12)) - .75, text: "τ² = log L", colour: ink, anchor: "end", turn: -8 });
+  marks.push({ kind: "text", x: 2e12, y: Math.sqrt(2 * Math.log(2e12)) + .2, text: "τ² = 2 log L", ...onDark, anchor: "end", turn: narrow ? -21 : -15 });
+  marks.push({ kind: "text", x: 2e12, y: Math.sqrt(Math.log(2e12)) - (narrow ? .8 : .6), text: "τ² = log L", colour: ink, anchor: "end", turn: narrow ? -15 : -11 });
   marks.push({ kind: "point", x: L, y: tau, colour: orange, r: 7 });
   chart(temperature.figures[0], { x, y: { from: 0, to: TOP, title: "τ, deviation of the scores" }, marks, margin: { right: 14 }, label: "Map of prompt length and score deviation: " + temperature.title.textContent });
   temperature.figures[0].querySelector("figcaption").textContent = "Colour: log of the effective number of tokens over log L, exact for Gaussian scores. The orange line is what the schedule does as prompts grow.";
