@@ -8,6 +8,7 @@
 #include "esscher/base/parallel.h"
 #include "esscher/base/stop.h"
 #include "esscher/estimate/moments.h"
+#include "esscher/risk/longest_read.h"
 
 namespace esscher {
 namespace {
@@ -83,7 +84,6 @@ BayesBy bayes_by(const ContextTask& task, Length length) {
   const std::int64_t L = length.count();
   if (task.tells_law_from > 0 && L >= task.tells_law_from) return BayesBy::known_law;
   if (task.posterior_mean && task.posterior_by == PosteriorBy::formula) return BayesBy::formula;
-  if (L > kLongestPosterior) return BayesBy::bound;
   if (task.posterior_mean) return BayesBy::quadrature;
   return task.evidence ? BayesBy::chains : BayesBy::bound;
 }
@@ -92,7 +92,8 @@ Estimate posterior_excess(const ContextTask& task, Length length, const RiskOpti
   if (options.draws < 2) {
     throw_argument("layer risk", "draws", std::to_string(options.draws), "an integer >= 2");
   }
-  const std::int64_t L = length.count(), n = draws_for(task, L, options.draws);
+  const std::int64_t L = std::min(length.count(), longest_read(bayes_by(task, length)));
+  const std::int64_t n = draws_for(task, L, options.draws);
   std::vector<Sides> sides(static_cast<std::size_t>(n));
   parallel_for(n, [&](std::int64_t i) {
     check_stop();
@@ -106,6 +107,9 @@ Estimate posterior_excess(const ContextTask& task, Length length, const RiskOpti
   }
   Estimate out = middle.estimate(Engine::direct);
   out.std_error = std::hypot(out.std_error, gap.estimate(Engine::direct).value / 2);
+  if (L == length.count()) return out;
+  out.value /= 2;
+  out.std_error = std::hypot(out.std_error, out.value);
   return out;
 }
 
