@@ -15,6 +15,7 @@
 #include "esscher/json/training.h"
 #include "esscher/report/page_risk.h"
 #include "esscher/report/setting.h"
+#include "esscher/risk/longest_read.h"
 
 namespace esscher::cli {
 namespace {
@@ -126,6 +127,12 @@ DryRun estimate(const RiskStudy& study) {
       .basis = "measured at one length"};
 }
 
+// The best prediction is that of the first tokens (risk/posterior_risk.h).
+bool reads_a_part(const RiskRow& row) {
+  if (!row.bayes_by || row.L.is_infinite()) return false;
+  return row.L.count() > longest_read(*row.bayes_by);
+}
+
 std::string text_of(const std::vector<RiskRow>& rows, const IclOptions& options, bool layers) {
   std::vector<std::string> columns{"L", "model", "risk", "std_error", "engine", "heavy"};
   if (!layers) columns.emplace_back("factor");
@@ -140,6 +147,13 @@ std::string text_of(const std::vector<RiskRow>& rows, const IclOptions& options,
     text +=
         "bayes is the posterior mean by Markov chains; its error has half the gap between chains\n"
         "that start at the law of the prompt and chains that do not know it.\n";
+  }
+  if (std::ranges::any_of(rows, reads_a_part)) {
+    text += fmt::format(
+        "bayes reads the first {} tokens of longer prompts (by a formula {}): its cost lies "
+        "between\n"
+        "0 and that of these tokens, the middle is shown, and half of the gap is in the error.\n",
+        kLongestPosterior, kLongestFormula);
   }
   if (!rows.empty() && rows[0].loss) {
     text += "the risk is " + std::string(mean_of(*rows[0].loss)) + ", not a squared error.\n";

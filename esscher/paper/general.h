@@ -34,8 +34,10 @@ std::vector<GeneralCase> classification_cases();
 std::vector<GeneralCase> pool_cases();
 std::vector<GeneralCase> bounded_cases();
 
-// Times at which the way is looked at; tests/paper/general.py has the same.
-inline constexpr double kGeneralTimes[] = {0, 3, 10, 30};
+// The way ends here; tests/paper/general.py has the same. It is known at kGeneralPoints + 1 times, and
+// the search for the largest gap begins with one of kGeneralStride.
+inline constexpr double kGeneralEnd = 30;
+inline constexpr int kGeneralPoints = 60, kGeneralStride = 10;
 inline constexpr double kGeneralEps = 0.002;
 
 struct SupGap {

@@ -7,6 +7,7 @@
 // computed without drawing a token.
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "esscher/base/number_text.h"
 #include "esscher/concentration/constant.h"
@@ -19,12 +20,14 @@ namespace {
 
 // ---- rows and cells
 
-enum class GeneralKind { path, gap, length };
+enum class GeneralKind { path, gap, length, along };
 
 constexpr auto enum_names(GeneralKind) {
-  return EnumNames<GeneralKind, 3>{
-      "kind of row",
-      {{{GeneralKind::path, "path"}, {GeneralKind::gap, "gap"}, {GeneralKind::length, "length"}}}};
+  return EnumNames<GeneralKind, 4>{"kind of row",
+                                   {{{GeneralKind::path, "path"},
+                                     {GeneralKind::gap, "gap"},
+                                     {GeneralKind::length, "length"},
+                                     {GeneralKind::along, "along"}}}};
 }
 
 struct GeneralRow {
@@ -45,7 +48,8 @@ struct GeneralRow {
     column("risk_error", row.risk_error, "", "its quadrature error");
     column("slope", row.slope, "", "norm of its gradient");
     column("L", row.L, "tokens", "length of the prompt");
-    column("gap", row.gap, "", "largest distance of the risk from that of infinite prompts");
+    column("gap", row.gap, "",
+           "distance of the risk from that of infinite prompts, or its largest");
     column("gap_error", row.gap_error, "", "its quadrature error");
     column("start_gap", row.start_gap, "", "that distance at the start");
     column("linear_gap", row.linear_gap, "", "largest distance from linear attention, L = inf");
@@ -53,69 +57,160 @@ struct GeneralRow {
   }
 };
 
-// The way of the flow on infinite prompts.
+// The way of the flow on infinite prompts, at close times.
 struct Way {
   GeneralCase of;
   std::vector<FlowPoint> points;
-  std::vector<Layer> layers = {};
-  std::vector<Estimate> limits = {};
 };
 
-Layer head_of(double u, double v, ModelKind kind = ModelKind::softmax) {
-  return {.W = Matrix::Zero(1, 2), .heads = {{kind, Matrix{{u, 0}, {0, 0}}, Matrix{{0, v}}}}};
+Layer head_of(const Vector& at, ModelKind kind = ModelKind::softmax) {
+  return {.W = Matrix::Zero(1, 2),
+          .heads = {{kind, Matrix{{at[0], 0}, {0, 0}}, Matrix{{0, at[1]}}}}};
 }
 
-Way way_of(const GeneralCase& of) {
-  LayerFlowProblem problem{
-      .model = {.task = of.task, .start = head_of(of.u, of.v), .family = LayerFamily::scalars}};
-  problem.flow.times.assign(std::begin(kGeneralTimes), std::end(kGeneralTimes));
-  problem.flow.t_end = problem.flow.times.back();
-  problem.flow.rtol = 1e-6;
-  problem.flow.stationary = 1e-14;  // the way is compared at given times
-  Way out{.of = of, .points = layer_flow(problem).path};
-  for (const FlowPoint& point : out.points) {
-    out.layers.push_back(head_of(point.theta[0], point.theta[1]));
-    out.limits.push_back(layer_risk(of.task, out.layers.back(), Length::infinity(), {}));
+// Closer at the start, where the flow is fast.
+std::vector<double> times_of_way() {
+  std::vector<double> out;
+  for (int i = 0; i <= kGeneralPoints; ++i) {
+    const double share = static_cast<double>(i) / kGeneralPoints;
+    out.push_back(kGeneralEnd * share * share);
   }
   return out;
 }
 
-GeneralRow gap_row(const Way& way, std::int64_t L) {
-  GeneralRow row{
-      .kind = GeneralKind::gap, .task = way.of.name, .L = L, .gap = 0.0, .linear_gap = 0.0};
-  for (std::size_t i = 0; i < way.points.size(); ++i) {
-    const Vector& at = way.points[i].theta;
-    const Estimate risk = layer_risk(way.of.task, way.layers[i], L, {});
-    const double gap = std::abs(risk.value - way.limits[i].value);
-    const Layer linear = head_of(at[0], at[1], ModelKind::linear);
-    const double other = layer_risk(way.of.task, linear, Length::infinity(), {}).value;
-    row.linear_gap = std::max(row.linear_gap.value(), std::abs(risk.value - other));
-    if (i == 0) row.start_gap = gap;
-    if (!is_worse(gap, row.gap.value())) continue;
-    row.gap = gap;
-    row.gap_error = std::hypot(risk.std_error, way.limits[i].std_error);
-    row.t = way.points[i].t;
+Way way_of(const GeneralCase& of) {
+  LayerFlowProblem problem{.model = {.task = of.task,
+                                     .start = head_of(Vector{{of.u, of.v}}),
+                                     .family = LayerFamily::scalars}};
+  problem.flow.times = times_of_way();
+  problem.flow.t_end = kGeneralEnd;
+  problem.flow.rtol = 1e-6;
+  problem.flow.stationary = 1e-14;  // the way is compared at given times
+  return {.of = of, .points = layer_flow(problem).path};
+}
+
+Estimate limit_at(const Way& way, int i) {
+  const Vector& at = way.points[static_cast<std::size_t>(i)].theta;
+  return layer_risk(way.of.task, head_of(at), Length::infinity(), {});
+}
+
+struct GapAt {
+  double gap = 0, error = 0, risk = 0;
+};
+
+GapAt gap_at(const Way& way, int i, std::int64_t L) {
+  const Vector& at = way.points[static_cast<std::size_t>(i)].theta;
+  const Estimate risk = layer_risk(way.of.task, head_of(at), L, {}), limit = limit_at(way, i);
+  return {std::abs(risk.value - limit.value), std::hypot(risk.std_error, limit.std_error),
+          risk.value};
+}
+
+// The sup over the way: the highest of few points, then of points that come closer to it, and the top
+// of the parabola through the last three.
+struct Sup {
+  int at = 0;  // point of the way
+  double t = 0, gap = 0, error = 0;
+};
+
+class SupSearch {
+ public:
+  SupSearch(const Way& way, std::int64_t L) : way_(way), L_(L) {}
+
+  const GapAt& look(int i) {
+    const auto found = seen_.find(i);
+    return found != seen_.end() ? found->second
+                                : seen_.emplace(i, gap_at(way_, i, L_)).first->second;
   }
-  if (way.of.gaussian) row.linear_gap.reset();
-  return row;
+  void climb(int& at, int stride) {
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (const int next : {at - stride, at + stride}) {
+        if (next < 0 || next > kGeneralPoints || !is_worse(look(next).gap, look(at).gap)) continue;
+        at = next;
+        moved = true;
+        break;
+      }
+    }
+  }
+  Sup from(int at) {
+    for (const int stride : {4, 2, 1}) climb(at, stride);
+    const GapAt& best = look(at);
+    const auto i = static_cast<std::size_t>(at);
+    Sup out{at, way_.points[i].t, best.gap, best.error};
+    if (at == 0 || at == kGeneralPoints) return out;
+    const double left = look(at - 1).gap, right = look(at + 1).gap;
+    const double bend = left - 2 * best.gap + right, rise = (right - left) / 2;
+    if (bend < 0) out.gap -= rise * rise / (2 * bend);
+    return out;
+  }
+  Sup found() {
+    int best = 0;
+    for (int i = 0; i <= kGeneralPoints; i += kGeneralStride) {
+      if (is_worse(look(i).gap, look(best).gap)) best = i;
+    }
+    return from(best);
+  }
+  [[nodiscard]] const std::map<int, GapAt>& seen() const { return seen_; }
+
+ private:
+  const Way& way_;
+  std::int64_t L_;
+  std::map<int, GapAt> seen_;
+};
+
+// The sup at L, and the gaps along the way that were looked at.
+struct GapRows {
+  int at = 0;
+  GeneralRow sup;
+  std::vector<GeneralRow> along = {};
+};
+
+GapRows gap_rows(const Way& way, std::int64_t L) {
+  SupSearch search(way, L);
+  const Sup sup = search.found();
+  GapRows out{.at = sup.at,
+              .sup = {.kind = GeneralKind::gap,
+                      .task = way.of.name,
+                      .t = sup.t,
+                      .L = L,
+                      .gap = sup.gap,
+                      .gap_error = sup.error,
+                      .start_gap = search.look(0).gap}};
+  double linear_gap = 0;
+  for (const auto& [i, seen] : search.seen()) {
+    const FlowPoint& point = way.points[static_cast<std::size_t>(i)];
+    const Layer linear = head_of(point.theta, ModelKind::linear);
+    const double other = layer_risk(way.of.task, linear, Length::infinity(), {}).value;
+    linear_gap = std::max(linear_gap, std::abs(seen.risk - other));
+    out.along.push_back({.kind = GeneralKind::along,
+                         .task = way.of.name,
+                         .t = point.t,
+                         .L = L,
+                         .gap = seen.gap,
+                         .gap_error = seen.error});
+  }
+  if (!way.of.gaussian) out.sup.linear_gap = linear_gap;
+  return out;
 }
 
 // A length with log G - log eps.
 struct Excess {
   double log_L, value;
 
-  explicit Excess(const GeneralRow& row)
-      : log_L(std::log(static_cast<double>(row.L.value()))),
-        value(std::log(row.gap.value() / kGeneralEps)) {}
+  Excess(std::int64_t L, double gap)
+      : log_L(std::log(static_cast<double>(L))), value(std::log(gap / kGeneralEps)) {}
 };
 
 // The real length where G is eps, by chords of logarithms between two of the rows. G falls almost like
 // a power of L, so that a few chords end within a ten-thousandth.
-double length_of(const Way& way, const std::vector<GeneralRow>& gaps) {
+double length_of(const Way& way, const std::vector<GapRows>& gaps) {
   const auto beyond = std::ranges::find_if(
-      gaps, [](const GeneralRow& row) { return row.gap.value() <= kGeneralEps; });
+      gaps, [](const GapRows& rows) { return rows.sup.gap.value() <= kGeneralEps; });
   if (beyond == gaps.begin() || beyond == gaps.end()) return std::nan("");
-  Excess low(*(beyond - 1)), high(*beyond);
+  const auto excess = [](const GapRows& rows) {
+    return Excess(rows.sup.L.value(), rows.sup.gap.value());
+  };
+  Excess low = excess(*(beyond - 1)), high = excess(*beyond);
   constexpr double kStill = 1e-4;
   constexpr int kMostChords = 30;
   double before = 0;
@@ -124,7 +219,8 @@ double length_of(const Way& way, const std::vector<GeneralRow>& gaps) {
         low.log_L + low.value / (low.value - high.value) * (high.log_L - low.log_L);
     if (std::abs(log_L - before) < kStill) return std::exp(log_L);
     before = log_L;
-    const Excess middle(gap_row(way, std::llround(std::exp(log_L))));
+    const std::int64_t L = std::llround(std::exp(log_L));
+    const Excess middle(L, SupSearch(way, L).from(beyond->at).gap);
     (middle.value > 0 ? low : high) = middle;
   }
   return std::nan("");
@@ -133,23 +229,25 @@ double length_of(const Way& way, const std::vector<GeneralRow>& gaps) {
 std::vector<GeneralRow> rows_of(const Options& options, const GeneralCase& of) {
   const Way way = way_of(of);
   std::vector<GeneralRow> rows;
-  for (std::size_t i = 0; i < way.points.size(); ++i) {
-    const FlowPoint& p = way.points[i];
+  for (int i = 0; i <= kGeneralPoints; i += kGeneralStride) {
+    const FlowPoint& p = way.points[static_cast<std::size_t>(i)];
+    const Estimate limit = limit_at(way, i);
     rows.push_back({.task = of.name,
                     .t = p.t,
                     .u = p.theta[0],
                     .v = p.theta[1],
-                    .risk = way.limits[i].value,
-                    .risk_error = way.limits[i].std_error,
+                    .risk = limit.value,
+                    .risk_error = limit.std_error,
                     .slope = p.gradient_norm});
   }
   using Lengths = std::vector<std::int64_t>;
   const Lengths all{10, 100, 1000, 1000000, 1000000000};
-  std::vector<GeneralRow> gaps;
+  std::vector<GapRows> gaps;
   for (const std::int64_t L : options.pick(Lengths{1000000, 1000000000}, all, all)) {
-    gaps.push_back(gap_row(way, L));
+    gaps.push_back(gap_rows(way, L));
+    rows.push_back(gaps.back().sup);
+    rows.insert(rows.end(), gaps.back().along.begin(), gaps.back().along.end());
   }
-  rows.insert(rows.end(), gaps.begin(), gaps.end());
   if (options.size != Size::tiny) {
     rows.push_back({.kind = GeneralKind::length, .task = of.name, .length = length_of(way, gaps)});
   }
@@ -317,16 +415,33 @@ Figure gap_figure(std::string_view data, const std::string& expected) {
           .read = true};
 }
 
+// The gaps along the way at one length.
+Figure along_figure(std::string_view data, std::int64_t L) {
+  return {.id = "along",
+          .chart = CurveChart{.data = std::string(data) + "_along",
+                              .x = {.column = "t", .title = "time t"},
+                              .y = {.column = "gap", .title = "gap of the risks", .log = true},
+                              .series = "task"},
+          .caption = "The distance between the risks of prompts of " +
+                     brief(static_cast<double>(L)) +
+                     " tokens and of infinite ones along the flow. Its top is G.",
+          .read = true};
+}
+
 template <Cases* kCases, const Words* kWords>
 SectionReport report(const Options&, std::span<const GeneralRow> rows) {
   const std::vector<GeneralNumbers> numbers = numbers_of(kCases(), rows);
   const std::string data(kWords->id), expected = data + "_expected";
   Sheet gaps{.columns = {"task", "L", "gap"}, .rows = {}}, known = gaps;
   Sheet way{.columns = {"task", "t", "u", "v", "R∞", "gradient"}, .rows = {}};
+  Sheet along{.columns = {"task", "t", "gap"}, .rows = {}};
+  const std::vector<SupGap>& known_at = numbers[0].at;
+  const std::int64_t drawn = known_at.empty() ? 0 : known_at[known_at.size() / 2].L;
   std::vector<StatedHypothesis> stated;
   for (const GeneralRow& row : rows) {
     if (row.kind == GeneralKind::gap) gaps.add(row.task, row.L, row.gap);
     if (row.kind == GeneralKind::path) way.add(row.task, row.t, row.u, row.v, row.risk, row.slope);
+    if (row.kind == GeneralKind::along && row.L == drawn) along.add(row.task, row.t, row.gap);
   }
   for (const GeneralNumbers& n : numbers) {
     for (const SupGap& at : n.at) {
@@ -341,8 +456,9 @@ SectionReport report(const Options&, std::span<const GeneralRow> rows) {
   stated.push_back(std::move(setting));
   stated.push_back({.text = "Tokens are sub-Gaussian given the task. The way is the flow of (u, v) "
                             "on infinite prompts up to t = " +
-                            brief(kGeneralTimes[3]) + ", at four times.",
-                    .values = {{"t", kGeneralTimes[3]}, {"eps", kGeneralEps}}});
+                            brief(kGeneralEnd) +
+                            "; the largest gap is searched among 61 points of it.",
+                    .values = {{"t", kGeneralEnd}, {"eps", kGeneralEps}}});
   Section section;
   section.statement =
       "Theorem 4.3 holds for every in-context task with sub-Gaussian tokens, because the risk on "
@@ -350,11 +466,13 @@ SectionReport report(const Options&, std::span<const GeneralRow> rows) {
   section.verdict = judge_general(numbers);
   section.text = std::string(kWords->why);
   section.formulas = formulas();
-  section.figures = {gap_figure(data, expected)};
+  section.figures = {gap_figure(data, expected), along_figure(data, drawn)};
   section.tables = {judged_table(general_checks(numbers)),
                     {.title = "The way", .sheet = std::move(way)}};
   return {.section = std::move(section),
-          .datasets = {{data, std::move(gaps)}, {expected, std::move(known)}},
+          .datasets = {{data, std::move(gaps)},
+                       {expected, std::move(known)},
+                       {data + "_along", std::move(along)}},
           .hypotheses = std::move(stated),
           .checks = general_checks(numbers)};
 }

@@ -289,7 +289,6 @@ ReferenceRisks reference_risks(const ContextTask& task, Length length, const Ris
   out.bayes_by = bayes_by(task, length);
   out.bayes = over_nodes(task, options.log2_nodes, options, least_losses);
   if (out.bayes_by != BayesBy::known_law && !out.bayes_is_bound()) {
-    check_prompt_memory(task, length, 1);
     const Estimate excess = posterior_excess(task, length, options);
     out.bayes = {out.bayes.value + excess.value, std::hypot(out.bayes.std_error, excess.std_error),
                  excess.n, excess.engine, out.bayes.heavy || excess.heavy};

@@ -8,6 +8,7 @@
 #include "esscher/base/parallel.h"
 #include "esscher/base/stop.h"
 #include "esscher/estimate/moments.h"
+#include "esscher/risk/longest_read.h"
 
 namespace esscher {
 namespace {
@@ -15,6 +16,7 @@ namespace {
 constexpr double kTokens = 1e8;               // evaluations in all, about a second or two
 constexpr double kEvaluationsOfChains = 4e3;  // of each token, by four chains or by a quadrature
 constexpr std::int64_t kFewestDraws = 64;
+constexpr std::int64_t kFewerOfParts = 4;  // draws of a part, whose excess is known to a half only
 
 struct Sides {
   double above = 0, below = 0;
@@ -83,7 +85,6 @@ BayesBy bayes_by(const ContextTask& task, Length length) {
   const std::int64_t L = length.count();
   if (task.tells_law_from > 0 && L >= task.tells_law_from) return BayesBy::known_law;
   if (task.posterior_mean && task.posterior_by == PosteriorBy::formula) return BayesBy::formula;
-  if (L > kLongestPosterior) return BayesBy::bound;
   if (task.posterior_mean) return BayesBy::quadrature;
   return task.evidence ? BayesBy::chains : BayesBy::bound;
 }
@@ -92,7 +93,10 @@ Estimate posterior_excess(const ContextTask& task, Length length, const RiskOpti
   if (options.draws < 2) {
     throw_argument("layer risk", "draws", std::to_string(options.draws), "an integer >= 2");
   }
-  const std::int64_t L = length.count(), n = draws_for(task, L, options.draws);
+  const std::int64_t L = std::min(length.count(), longest_read(bayes_by(task, length)));
+  const bool whole = L == length.count();
+  const std::int64_t all = draws_for(task, L, options.draws);
+  const std::int64_t n = whole ? all : std::max<std::int64_t>(2, all / kFewerOfParts);
   std::vector<Sides> sides(static_cast<std::size_t>(n));
   parallel_for(n, [&](std::int64_t i) {
     check_stop();
@@ -106,6 +110,9 @@ Estimate posterior_excess(const ContextTask& task, Length length, const RiskOpti
   }
   Estimate out = middle.estimate(Engine::direct);
   out.std_error = std::hypot(out.std_error, gap.estimate(Engine::direct).value / 2);
+  if (whole) return out;
+  out.value /= 2;
+  out.std_error = std::hypot(out.std_error, out.value);
   return out;
 }
 

@@ -37,13 +37,13 @@ constexpr auto enum_names(BayesBy) {
 }
 
 // known_law: every prompt has the same law, or tells it. bound: the best prediction is not
-// computed, and that of the known law bounds it; so for chains and quadratures over prompts beyond
-// kLongestPosterior.
+// computed, and that of the known law bounds it. Chains and quadratures read the first
+// kLongestPosterior tokens, formulas the first 2^20.
 BayesBy bayes_by(const ContextTask& task, Length length);
 inline constexpr std::int64_t kLongestPosterior = 4096;
 
-// The excess where bayes_by is a formula, quadrature or chains. Of options.draws prompts as many
-// are used as take about 1e8 evaluations of a token, and at least 64.
+// The excess where bayes_by is a formula, quadrature or chains, of about 1e8 evaluations of a token.
+// That of a longer prompt than is read lies between 0 and that of its part: the middle is given.
 Estimate posterior_excess(const ContextTask& task, Length length, const RiskOptions& options);
 
 }  // namespace esscher

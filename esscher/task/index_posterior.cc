@@ -3,17 +3,18 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "esscher/measure/score_law.h"
+#include "esscher/task/exact_labels.h"
 #include "esscher/task/linear_family.h"
 
 namespace esscher {
 namespace {
 
 constexpr double kTurn = 2 * std::numbers::pi;
-constexpr double kMismatch = 30;  // what a label without noise costs if w cannot have given it
 
 // Labels of rows of a prompt and how well w explains them.
 struct Labels {
@@ -118,16 +119,7 @@ double of_linear_link(const Labels& at) {
   return c[0] + ridge_mean(F, at.X, rest, at.task.noise_variance).dot(at.x);
 }
 
-// From how many labels without noise on w is known, up to what changes no label; 0: from none.
-Index tokens_that_tell(const SingleIndexTask& task) {
-  const Index d = task.cov.rows();
-  const std::string& link = task.link.name();
-  for (const LinkName one_to_one : {LinkName::tanh, LinkName::probit, LinkName::erf}) {
-    if (link == name(one_to_one)) return d;
-  }
-  if (link == name(LinkName::sin) || link == name(LinkName::polynomial)) return d + 1;
-  return 0;
-}
+double of_exact_labels(const Labels& at) { return exact_label_mean(at.task, at.X, at.y, at.x); }
 
 using Formula = double (*)(const Labels&);
 
@@ -140,7 +132,11 @@ std::pair<Formula, PosteriorBy> formula_of(const SingleIndexTask& task) {
   if (sign && d == 2) return {of_arcs, PosteriorBy::formula};
   const bool is_known = sign || task.noise_variance > 0;
   if (d == 1 && is_known && (sign || !gaussian)) return {of_two_values, PosteriorBy::formula};
-  if (!(task.noise_variance > 0)) return {nullptr, PosteriorBy::formula};
+  if (!(task.noise_variance > 0)) {
+    const std::optional<PosteriorBy> by = exact_labels_by(task);
+    if (!by || by == PosteriorBy::chains) return {nullptr, PosteriorBy::chains};
+    return {of_exact_labels, *by};
+  }
   if (d == 1) return {of_line, PosteriorBy::quadrature};
   if (d == 2 && !gaussian) return {of_circle, PosteriorBy::quadrature};
   return {nullptr, PosteriorBy::chains};
@@ -233,19 +229,24 @@ double line_mean(const std::function<double(double)>& log_density,
 
 void add_index_posterior(const SingleIndexTask& task, ContextTask& out) {
   const auto [formula, by] = formula_of(task);
+  const bool sign = task.link.name() == name(LinkName::sign);
+  const bool exact = !(task.noise_variance > 0) && !sign;
   out.posterior_by = by;
+  if (exact) out.tells_law_from = labels_that_tell(task);
   if (formula != nullptr) {
     out.posterior_mean = [task, formula = formula](const Matrix& prompt, const Vector& query) {
       return Vector::Constant(1, formula(Labels(task, prompt, query))).eval();
     };
     return;
   }
-  const bool sign = task.link.name() == name(LinkName::sign);
-  if (!(task.noise_variance > 0) && !sign) {
-    out.tells_law_from = tokens_that_tell(task);
+  if (exact) {
+    if (!exact_labels_by(task)) return;
+    out.evidence = [task](const Matrix& prompt, const Vector& query) {
+      const Labels at(task, prompt, query);
+      return exact_relu_evidence(task, at.X, at.y, at.x);
+    };
     return;
   }
-  out.posterior_by = PosteriorBy::chains;
   out.evidence = [task](const Matrix& prompt, const Vector& query) -> LawEvidence {
     const Labels labels(task, prompt, query);
     return {.log_density =

@@ -6,11 +6,8 @@
 //                                     directions orthogonal to a token
 //   d = 1, Gaussian w                 quadrature over w
 //   d = 2, w on the circle            quadrature over its angle
+//   labels without noise              exact_labels.h, but for the sign
 //   otherwise                         chains (posterior.h)
-//
-// Labels without noise of a link that is smooth tell w from a few tokens on: d of them if g is one
-// to one, d + 1 if it is analytic, up to a change of w that changes no label. Before, and for other
-// links but the sign, nothing is given.
 #pragma once
 
 #include "esscher/task/single_index_task.h"

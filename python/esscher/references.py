@@ -22,7 +22,8 @@ class ReferenceRisks(Result):
 
     bayes_by: how the best prediction was found, "known law", "formula", "quadrature", "chains" or "bound". A bound
     knows the law of the tokens, which a finite prompt does not tell (bayes_is_bound). Beside chains the standard error
-    has half the gap between chains that start at the law of the prompt and chains that do not know it.
+    has half the gap between chains that start at the law of the prompt and chains that do not know it. Of prompts
+    beyond 4096 tokens (formulas: 2^20) the first ones are read, and half of what these tokens cost is part of the error.
 
     >>> import esscher as es
     >>> found = es.reference_risks(es.DenoisingTask([[1.0], [-1.0]]), 100)

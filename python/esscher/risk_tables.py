@@ -87,6 +87,8 @@ def risk_table(
     (True, True)
     """
     tested = list(lengths)
+    if not isinstance(models, Mapping):
+        raise ArgumentError(f"risk_table: models is a {type(models).__name__}, expected a dict: length of training to model")
     if not models or not tested:
         raise ArgumentError("risk_table: expected at least one model and one length")
     rows = []

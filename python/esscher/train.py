@@ -55,6 +55,13 @@ class Training(Result):
     last_loss: float
     layer: Optional[Layer] = None
 
+    @property
+    def end(self) -> Union[Readout, List[Readout], Layer]:
+        """What was trained: the layer, the head, or the list of several heads."""
+        if self.layer is not None:
+            return self.layer
+        return self.heads[0] if len(self.heads) == 1 else self.heads
+
     def _table(self) -> Rows:
         return Rows({"step": p.last, "loss": p.loss, "std_error": p.std_error} for p in self.curve)
 

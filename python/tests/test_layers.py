@@ -220,6 +220,28 @@ def test_a_table_over_two_lengths_is_that_of_the_program(program, tmp_path):
     assert len(found.to_pandas()) == 6 and found.chart()["mark"]
     with pytest.raises(es.ArgumentError, match="at least one model"):
         es.risk_table(task, {}, [5])
+    with pytest.raises(es.ArgumentError, match="models is a list, expected a dict"):
+        es.risk_table(task, [start], [5])
+
+
+class TwoSlopes:
+    """A user's task: a mixture of y = w x and y = -w x."""
+
+    token_dim = 2
+
+    def draw(self, stream):
+        w, x = stream.normal(2)
+        parts = [es.Gaussian([[1, s * w], [s * w, w * w]]) for s in (1, -1)]
+        return es.Mixture([1, 1], parts), [x, 0.0], w * x
+
+
+@pytest.mark.parametrize("task", [TwoSlopes(), es.LinearRegressionTask(1), es.PoolTask([[1.0], [-1.0]])])
+def test_what_was_trained_is_tested_at_other_lengths(task):
+    runs = {L: es.train(task, L, 3, batch=8) for L in (5, 20)}
+    found = es.risk_table(task, {L: run.end for L, run in runs.items()}, [5, 50], draws=100)
+    assert found.matrix.shape == (2, 2)
+    assert found.matrix[1, 0] == es.risk(task, runs[20].end, 5, draws=100).value
+    assert len(es.train(es.LinearRegressionTask(1), 5, 3, heads=2, init="torch").end) == 2
 
 
 def test_links_of_names_and_of_python_agree():

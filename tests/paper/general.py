@@ -2,7 +2,8 @@
 
 A case is a task of one feature x: tokens take the values (x_j, f_j) with weights p_j, labels have noise of a variance
 besides, and one softmax head of scores u x x' predicts v sum omega y'. Its flow on the infinite prompt from (u, v) is
-followed by RK4; the sup is over the times below. Averages over prompts are those of independent.Prompt.
+followed by RK4; the sup over its steps is searched by golden sections and a parabola. Averages over prompts are those
+of independent.Prompt.
 """
 import functools
 import math
@@ -11,9 +12,11 @@ import numpy as np
 
 from independent import Prompt
 
-NOISE, TIMES, EPS = 0.1, (0.0, 3.0, 10.0, 30.0), 0.002
+NOISE, END, EPS = 0.1, 30.0, 0.002
 LENGTHS = (10, 100, 1000, 10**6, 10**9)
 STEP = 0.02  # of RK4
+LOOKS = (0, 75, 150, 300, 600, 1000, 1500)  # steps
+FEW = 30
 
 
 def normal(fine):
@@ -33,6 +36,7 @@ class Case:
     def __init__(self, start, x, p, q, weights, members, noise=NOISE):
         self.start, self.x, self.p, self.q, self.weights = start, x, p, q, weights
         self.members, self.noise = members, noise
+        self.coarse = self
 
     def limits(self, u, f):
         """The label that an infinite prompt gives, at each query."""
@@ -51,16 +55,14 @@ class Case:
 
     @functools.cached_property
     def path(self):
-        at, t, out = np.array(self.start, float), 0.0, []
-        for end in TIMES:
-            n = round((end - t) / STEP)
-            for _ in range(n):
-                a = -self.slope(at)
-                b = -self.slope(at + STEP / 2 * a)
-                c = -self.slope(at + STEP / 2 * b)
-                d = -self.slope(at + STEP * c)
-                at = at + STEP / 6 * (a + 2 * b + 2 * c + d)
-            t = end
+        at = np.array(self.start, float)
+        out = [at]
+        for _ in range(round(END / STEP)):
+            a = -self.slope(at)
+            b = -self.slope(at + STEP / 2 * a)
+            c = -self.slope(at + STEP / 2 * b)
+            d = -self.slope(at + STEP * c)
+            at = at + STEP / 6 * (a + 2 * b + 2 * c + d)
             out.append(at)
         return out
 
@@ -77,8 +79,25 @@ class Case:
                 total += self.weights[i] * (v * v * (second + noise) / 2 + (v * c - t[i]) * v * first)
         return total / len(self.members)
 
+    @functools.cache
+    def top(self, L):
+        """Three steps around the largest gap: golden sections until they are few apart."""
+        gap = functools.cache(lambda i: abs(self.gap(self.path[i], L, 1.0)))
+        k = max(range(len(LOOKS)), key=lambda k: gap(LOOKS[k]))
+        low, high = LOOKS[max(k - 1, 0)], LOOKS[min(k + 1, len(LOOKS) - 1)]
+        while high - low > FEW:
+            left, right = low + round((high - low) * 0.382), high - round((high - low) * 0.382)
+            low, high = (low, right) if gap(left) > gap(right) else (left, high)
+        return low, (low + high) // 2, high
+
     def sup(self, L, fine):
-        return max(abs(self.gap(at, L, fine)) for at in self.path)
+        """The largest gap at these steps of the way and on the parabola through them."""
+        steps = self.coarse.top(float(f"{L:.2g}"))
+        gaps = [abs(self.gap(self.path[i], L, fine)) for i in steps]
+        curve = np.polyfit(np.array(steps, float) - steps[1], gaps, 2)
+        top = -curve[1] / (2 * curve[0])
+        inside = curve[0] < 0 and steps[0] - steps[1] < top < steps[2] - steps[1]
+        return float(max([np.polyval(curve, top)] if inside else gaps))
 
     def length(self, fine):
         """The real L where the sup is EPS, by secants in logarithms."""
@@ -92,6 +111,14 @@ class Case:
 
 @functools.cache
 def case(name, fine):
+    """At two resolutions, the finer one on the steps that the other found."""
+    out = made(name, fine)
+    if fine != 1:
+        out.coarse = case(name, 1.0)
+    return out
+
+
+def made(name, fine):
     x, p = normal(fine)
     q, weights = x[::2], p[::2] / p[::2].sum()
     if name == "tanh labels":  # w = 1; w = -1 has the same risk

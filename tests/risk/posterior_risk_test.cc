@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -139,16 +140,21 @@ TEST(PosteriorMean, OfSignsWithoutNoiseByBruteForce) {
   }
 }
 
+// Two peaks, of weights 2 and 1. A peak of 10^-4 between two nodes of a panel is seen by no node, so
+// that edges have to close in on the mirror as well; several places leave no room for luck.
 TEST(PosteriorMean, ALineWithANarrowPeakAndItsMirror) {
-  for (const double width : {1.0, 1e-2, 1e-4}) {
-    const auto density = [&](double t) {
-      const double up = std::log(2.0) - square((t - 1.1) / width) / 2;
-      const double down = -square((t + 1.1) / width) / 2;
-      return std::max(up, down) + std::log1p(std::exp(-std::abs(up - down)));
-    };
-    const double mean = line_mean(
-        density, [](double t) { return 1 + t; }, -8.5, 8.5, [](double t) { return -t; });
-    EXPECT_TRUE(close(mean, 1 + 1.1 / 3, 1e-9)) << width;
+  for (const double at : {0.37, 1.1, 2.9, 4.3, 6.05}) {
+    for (const double width : {1.0, 1e-2, 1e-4, 1e-5}) {
+      const double wide = 8.5 + at;  // both peaks end inside
+      const auto density = [&](double t) {
+        const double up = std::log(2.0) - square((t - at) / width) / 2;
+        const double down = -square((t + at) / width) / 2;
+        return std::max(up, down) + std::log1p(std::exp(-std::abs(up - down)));
+      };
+      const double mean = line_mean(
+          density, [](double t) { return 1 + t; }, -wide, wide, [](double t) { return -t; });
+      EXPECT_TRUE(close(mean, 1 + at / 3, 1e-9)) << at << " " << width << " " << mean;
+    }
   }
 }
 
@@ -299,13 +305,19 @@ TEST(BayesRisk, OfMeansOnTheSphereOfTheLineAgreesWithEnumeration) {
 
 TEST(BayesRisk, SaysHowItWasFound) {
   const ContextTask tanh = single_index_task(single_index(3, Link(LinkName::tanh), 0));
-  EXPECT_EQ(bayes_by(tanh, 2), BayesBy::bound);
+  EXPECT_EQ(bayes_by(tanh, 2), BayesBy::quadrature);
   EXPECT_EQ(bayes_by(tanh, 3), BayesBy::known_law);
   const ContextTask relu = single_index_task(single_index(3, Link(LinkName::relu), 0));
-  EXPECT_EQ(bayes_by(relu, 1000), BayesBy::bound);
+  EXPECT_EQ(bayes_by(relu, 10), BayesBy::chains);
+  EXPECT_EQ(bayes_by(relu, 1000), BayesBy::known_law);
+  const Link custom = Link::custom([](std::span<const double> t, std::span<double> out) {
+    std::copy(t.begin(), t.end(), out.begin());
+  });
+  EXPECT_EQ(bayes_by(single_index_task(single_index(3, custom, 0)), 1000), BayesBy::bound);
+  EXPECT_EQ(bayes_by(single_index_task(single_index(3, custom, 0.1)), 1000), BayesBy::chains);
   const ContextTask noisy = single_index_task(single_index(3, Link(LinkName::tanh), 0.1));
   EXPECT_EQ(bayes_by(noisy, 10), BayesBy::chains);
-  EXPECT_EQ(bayes_by(noisy, kLongestPosterior + 1), BayesBy::bound);
+  EXPECT_EQ(bayes_by(noisy, kLongestPosterior + 1), BayesBy::chains);
   EXPECT_EQ(bayes_by(noisy, Length::infinity()), BayesBy::known_law);
   ClassificationTask classes;
   classes.means = drawn_means(MeansLaw::gaussian, 2, 1, 1);
@@ -313,46 +325,95 @@ TEST(BayesRisk, SaysHowItWasFound) {
   EXPECT_EQ(bayes_by(classification_task(classes), 1000000), BayesBy::formula);
 }
 
-// Layers do not beat the best prediction of a prompt, and it does not beat that of the known law.
+// The best risk of a prompt. Where a known law leaves no risk, all of it is excess, of which few prompts
+// carry most: three streams are averaged.
+ReferenceRisks best_of_streams(const ContextTask& task, Length L, double known) {
+  constexpr std::uint64_t kSeed = 20261119;
+  const int streams = known > 0 ? 1 : 3;
+  ReferenceRisks out;
+  double value = 0, variance = 0;
+  for (int i = 0; i < streams; ++i) {
+    const Stream own = Stream(kSeed).split(static_cast<std::uint64_t>(i));
+    out = reference_risks(task, L, {.log2_nodes = 10, .draws = 2000, .stream = own});
+    value += out.bayes.value / streams;
+    variance += square(out.bayes.std_error / streams);
+  }
+  out.bayes.value = value;
+  out.bayes.std_error = std::sqrt(variance);
+  return out;
+}
+
+struct BayesCase {
+  ContextTask task;
+  std::vector<Length> lengths{2, 20};
+};
+
+// Layers do not beat the best prediction of a prompt, and it does not beat that of the known law. This
+// can tell nothing unless six standard errors are less than half of the risk. That condition and the
+// number of streams come from seed 1, where the ratio was 0.63 at most for one stream and 0.07 for
+// tasks whose known law leaves a risk.
+void expect_never_beaten(const BayesCase& of) {
+  const ContextTask& task = of.task;
+  const double known = reference_risks(task, Length::infinity(), {.log2_nodes = 10}).bayes.value;
+  for (const Length L : of.lengths) {
+    const ReferenceRisks best = best_of_streams(task, L, known);
+    const double bound = best.bayes.value - 6 * best.bayes.std_error;
+    const std::string who = std::string(name(task.type)) + " " + L.text();
+    EXPECT_FALSE(best.bayes_is_bound()) << who;
+    EXPECT_GT(best.bayes.value + 6 * best.bayes.std_error, known) << who;
+    EXPECT_GT(bound, 0.5 * best.bayes.value) << who << ": it could not be beaten";
+    EXPECT_LE(bound, best.affine.value) << who;
+    const Index D = task.token_dim, m = task.out_dim;
+    for (const double u : {0.3, 1.0}) {
+      const Matrix I = Matrix::Identity(D, D);
+      const Layer layer{0.1 * I.bottomRows(m),
+                        {{ModelKind::softmax, u * I, 0.7 * I.bottomRows(m)}}};
+      const Estimate risk = layer_risk(task, layer, L, {.log2_nodes = 9, .draws = 2000});
+      EXPECT_GE(risk.value + 6 * risk.std_error, bound) << who << " u " << u;
+    }
+  }
+}
+
 TEST(BayesRisk, OfFinitePromptsIsNeverBeaten) {
-  std::vector<ContextTask> tasks{
-      single_index_task(single_index(1, Link(LinkName::tanh), 0.2)),
-      single_index_task(single_index(2, Link(LinkName::sign), 0)),
-      single_index_task(single_index(3, Link(LinkName::sign), 0.2, IndexLaw::sphere))};
+  for (const BayesCase& of : std::vector<BayesCase>{
+           {single_index_task(single_index(1, Link(LinkName::tanh), 0.2))},
+           {single_index_task(single_index(2, Link(LinkName::sign), 0))},
+           {single_index_task(single_index(3, Link(LinkName::sign), 0.2, IndexLaw::sphere))},
+           {single_index_task(single_index(3, Link(LinkName::relu), 0)), {2}},
+           {single_index_task(single_index(3, Link(LinkName::sin), 0)), {2}},
+           {single_index_task(single_index(3, Link(LinkName::tanh), 0)), {2}}}) {
+    expect_never_beaten(of);
+  }
+}
+
+TEST(BayesRisk, OfFinitePromptsWithDrawnMeansIsNeverBeaten) {
   for (const MeansLaw law : {MeansLaw::gaussian, MeansLaw::sphere}) {
     DenoisingTask denoising;
     denoising.means = drawn_means(law, 2, 2, 1.5);
     denoising.gamma = 0.5;
     denoising.xi = 0.8;
-    tasks.push_back(denoising_task(denoising));
+    expect_never_beaten({denoising_task(denoising)});
     ClassificationTask classes;
     classes.means = drawn_means(law, 2, 2, 1);
     classes.cov = Matrix::Identity(2, 2);
-    tasks.push_back(classification_task(classes));
+    expect_never_beaten({classification_task(classes)});
     classes.loss = TaskLoss::logistic;
-    tasks.push_back(classification_task(classes));
+    expect_never_beaten({classification_task(classes)});
   }
-  for (const ContextTask& task : tasks) {
-    const double known = reference_risks(task, Length::infinity(), {.log2_nodes = 10}).bayes.value;
-    for (const Length L : {Length(2), Length(20)}) {
-      const RiskOptions options{.log2_nodes = 10, .draws = 2000};
-      const ReferenceRisks best = reference_risks(task, L, options);
-      const double bound = best.bayes.value - 6 * best.bayes.std_error;
-      const std::string who = std::string(name(task.type)) + " " + L.text();
-      EXPECT_FALSE(best.bayes_is_bound()) << who;
-      EXPECT_GT(best.bayes.value + 6 * best.bayes.std_error, known) << who;
-      EXPECT_GT(bound, 0.3 * best.bayes.value) << who << ": a bound of 0 would tell nothing";
-      EXPECT_LE(bound, best.affine.value) << who;
-      const Index D = task.token_dim, m = task.out_dim;
-      for (const double u : {0.3, 1.0}) {
-        const Matrix I = Matrix::Identity(D, D);
-        const Layer layer{0.1 * I.bottomRows(m),
-                          {{ModelKind::softmax, u * I, 0.7 * I.bottomRows(m)}}};
-        const Estimate risk = layer_risk(task, layer, L, {.log2_nodes = 9, .draws = 2000});
-        EXPECT_GE(risk.value + 6 * risk.std_error, bound) << who << " u " << u;
-      }
-    }
-  }
+}
+
+// Of a prompt that is not read to its end the cost lies between 0 and that of the part that is read.
+TEST(BayesRisk, OfLongPromptsIsBracketedByTheirFirstTokens) {
+  const ContextTask task = single_index_task(single_index(1, Link(LinkName::tanh), 0.5));
+  const RiskOptions few{.draws = 16};  // a quarter of which serves a part
+  const Estimate read = posterior_excess(task, kLongestPosterior, {.draws = 4});
+  const Estimate longer = posterior_excess(task, 100 * kLongestPosterior, few);
+  ASSERT_GT(read.value, 0);
+  EXPECT_EQ(longer.value, read.value / 2);
+  EXPECT_EQ(longer.std_error, std::hypot(read.std_error, read.value / 2));
+  const ReferenceRisks long_prompt = reference_risks(task, Length(std::int64_t{1} << 50), few);
+  EXPECT_FALSE(long_prompt.bayes_is_bound());
+  EXPECT_GE(long_prompt.bayes.std_error, longer.value);
 }
 
 TEST(BayesRisk, IsAFunctionOfItsStream) {
