@@ -106,12 +106,12 @@ def page(spec: Spec) -> str:
 
 def frame(spec: Spec, said: str = "") -> str:
     """The page inside a frame, so that scripts and styles of a notebook cannot touch it. A reader that strips frames, as
-    JupyterLab does in a notebook that it does not trust, shows what is ``said`` in words."""
-    said = said or f"Chart({title_of(spec)})"
+    JupyterLab does in a notebook that it does not trust, shows what is ``said`` in words, and why."""
+    said = f"{said}. " if said else ""
     return (
         f'<iframe srcdoc="{html.escape(page(spec))}" title="{html.escape(title_of(spec))}" '
         'style="width: 100%; height: 500px; border: 0" loading="lazy" onload="this.nextElementSibling.remove()"></iframe>'
-        f"<p>{html.escape(said)}. Trust this notebook to see the picture.</p>"
+        f"<p>{html.escape(said)}Trust this notebook to see the picture.</p>"
     )
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _esscher
-from .charts import Charted, Spec
+from .charts import Charted, Spec, frame
 from .errors import FileError
 from .keywords import known_keywords
 from .grids import PARAMETERS, Shapes, dataset
@@ -118,8 +118,9 @@ class Result(Charted):
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Dict[str, Any]:
         # A picture without scripts beside the page: for readers that run none, and for paper.
-        bundle = super()._repr_mimebundle_(include, exclude)
-        bundle["text/html"] += f"<p>{html.escape(repr(self))}</p>" + _html_table(self._sentences())
+        said = repr(self)
+        text = frame(self.chart()) + f"<p>{html.escape(said)}</p>" + _html_table(self._sentences())
+        bundle = {"text/html": text, "text/plain": said}
         svg = self._svg()
         return {**bundle, "image/svg+xml": svg} if svg else bundle
 
