@@ -121,7 +121,9 @@ def test_references_say_how_the_best_prediction_was_found():
     assert es.reference_risks(drawn, es.inf).bayes_by == "known law"
     assert es.reference_risks(fixed, 6).bayes_by == "known law"
     assert es.reference_risks(pool, 6).bayes_by == "formula"
-    unknown = es.reference_risks(es.SingleIndexTask(3, link="relu"), 6)
+    exact = es.reference_risks(es.SingleIndexTask(3, link="relu"), 6, draws=100)
+    assert exact.bayes_by == "chains" and not exact.bayes_is_bound
+    unknown = es.reference_risks(es.SingleIndexTask(8, link="sin"), 7)  # too many phases fit the labels
     assert unknown.bayes_by == "bound" and unknown.bayes_is_bound
 
 
@@ -446,5 +448,5 @@ def test_references_say_whether_bayes_is_a_bound():
     found = es.reference_risks(DENOISING, 20)
     assert found.to_pandas()["prediction"].tolist() == ["bayes", "affine", "linear"]
     assert found.to_xarray()["value"].sel(prediction="affine") == found.affine.value
-    drawn = es.reference_risks(es.SingleIndexTask(2, link="relu"), 20, draws=200)
+    drawn = es.reference_risks(es.SingleIndexTask(8, link="sin"), 7, draws=200)
     assert drawn.bayes_is_bound and "bayes at least" in repr(drawn) and "at least" not in repr(found)

@@ -86,6 +86,7 @@ NOT_COUNTED = {
     "ExperimentRow.curvature_low": CURVATURE, "ExperimentRow.curvature_high": CURVATURE,
     "ExperimentRow.slope_low": CURVATURE, "ExperimentRow.slope_high": CURVATURE,
     "es.Chart.low": ENDS, "es.Chart.high": ENDS, "es.Curve.low": ENDS, "es.Curve.high": ENDS,
+    "es.Bar.low": ENDS, "es.Bar.high": ENDS,
 }
 
 
