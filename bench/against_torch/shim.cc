@@ -20,8 +20,11 @@ using Floats = std::span<const float>;
 #if defined(__x86_64__)
 namespace {
 
-__attribute__((target("avx2,fma"))) double multiply_adds(Index rounds) {
-  __m256 sums[12];
+// Independent sums, as many as hide the latency of a multiply-add in two units.
+constexpr int kSums = 12;
+
+__attribute__((target("avx2,fma"))) float sums_of_eight(Index rounds) {
+  __m256 sums[kSums];
   for (__m256& sum : sums) sum = _mm256_set1_ps(1.0f);
   const __m256 factor = _mm256_set1_ps(0.999f), step = _mm256_set1_ps(0.001f);
   for (Index i = 0; i < rounds; ++i) {
@@ -30,8 +33,33 @@ __attribute__((target("avx2,fma"))) double multiply_adds(Index rounds) {
   }
   float total = 0;
   for (const __m256& sum : sums) total += _mm256_cvtss_f32(sum);
+  return total;
+}
+
+__attribute__((target("avx512f"))) float sums_of_sixteen(Index rounds) {
+  __m512 sums[kSums];
+  for (__m512& sum : sums) sum = _mm512_set1_ps(1.0f);
+  const __m512 factor = _mm512_set1_ps(0.999f), step = _mm512_set1_ps(0.001f);
+  for (Index i = 0; i < rounds; ++i) {
+#pragma GCC unroll 12
+    for (__m512& sum : sums) sum = _mm512_fmadd_ps(sum, factor, step);
+  }
+  float total = 0;
+  for (const __m512& sum : sums) total += _mm512_cvtss_f32(sum);
+  return total;
+}
+
+// How many floats the widest multiply-add of this processor takes; 0 without AVX2.
+int lanes() {
+  if (__builtin_cpu_supports("avx512f")) return 16;
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? 8 : 0;
+}
+
+double multiply_adds(Index rounds) {
+  if (lanes() == 0) return 0;
+  const float total = lanes() == 16 ? sums_of_sixteen(rounds) : sums_of_eight(rounds);
   // The sum is positive, but the compiler cannot know it and has to compute it.
-  return total > 0 ? 12.0 * 8 * 2 * static_cast<double>(rounds) : 0;
+  return total > 0 ? 2.0 * kSums * lanes() * static_cast<double>(rounds) : 0;
 }
 
 }  // namespace
@@ -90,12 +118,11 @@ void shim_many_product(const float* queries, const float* r, Index q, const floa
   Eigen::Map<esscher::Matrix>(products, q, d) = result.product;
 }
 
-// Runs `rounds` times twelve independent multiply-adds on eight floats and returns their number of
-// operations; 0 on processors without AVX2. Its time gives the peak of the machine.
+// Runs `rounds` times twelve independent multiply-adds of the widest registers and returns their number
+// of operations; 0 on processors without AVX2. Its time gives the peak of the machine.
 double shim_multiply_adds(Index rounds) {
 #if defined(__x86_64__)
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? multiply_adds(rounds)
-                                                                         : 0;
+  return multiply_adds(rounds);
 #else
   return 0 * static_cast<double>(rounds);
 #endif
