@@ -88,7 +88,7 @@ function(esscher_together variable name)
     OUTPUT_VARIABLE made COMMAND_ERROR_IS_FATAL ANY)
   # GCC takes what a source keeps for itself for something that a header shows to others.
   set(batches ${made})
-  list(FILTER batches INCLUDE REGEX "^${PROJECT_BINARY_DIR}/together/")
+  list(REMOVE_ITEM batches ${sources})
   set_property(SOURCE ${batches} APPEND PROPERTY COMPILE_OPTIONS $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
   foreach(file IN LISTS alone)
     if(file IN_LIST ${variable})
