@@ -5,10 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <boost/math/distributions/binomial.hpp>
+#include <cstddef>
 #include <cstdlib>
-#include <ranges>
+#include <numeric>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace esscher::testing {
 
@@ -30,10 +32,12 @@ inline void expect_calibrated(const Coverage& c, std::string_view what) {
 
 // Numbers of `count` seeds. ESSCHER_COVERAGE=k, which scripts/calibrate sets to count again, gives k
 // times as many others.
-inline auto coverage_seeds(int count) {
+inline std::vector<int> coverage_seeds(int count) {
   const char* more = std::getenv("ESSCHER_COVERAGE");  // NOLINT(concurrency-mt-unsafe)
   const int times = more == nullptr ? 0 : std::atoi(more);
-  return times > 0 ? std::views::iota(count, count + times * count) : std::views::iota(0, count);
+  std::vector<int> seeds(static_cast<std::size_t>(times > 0 ? times * count : count));
+  std::iota(seeds.begin(), seeds.end(), times > 0 ? count : 0);  // clang 14 has no std::views
+  return seeds;
 }
 
 // The n-th record of the test that runs. Words hold no "|".
